@@ -1,0 +1,52 @@
+# Every target makes what it needs: on a fresh clone `make test` or `make run` alone is enough.
+
+# Pythons to try, in this order; `make PYTHON=/some/python test` tries that one only.
+PYTHON = python3 python3.12 python3.11 python3.10
+
+BIN := .venv/bin
+
+# TensorFlow: no start-up chatter, and no kernels that reorder floating-point sums.
+export TF_CPP_MIN_LOG_LEVEL := 2
+export TF_ENABLE_ONEDNN_OPTS := 0
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help test run lint lock clean
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST)
+
+test: lint  ## check style and types, then run the tests with coverage
+	$(BIN)/python -m pytest --cov
+
+run: .venv/.stamp  ## train the toy
+	$(BIN)/python -m orbitgp.toy
+
+lint: .venv/.stamp  ## check style, format and types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+lock:  ## resolve requirements.lock anew from pyproject.toml (needs uv)
+	uv pip compile -q --universal --python-version 3.10 --extra dev --generate-hashes \
+	    --no-annotate --no-header pyproject.toml -o requirements.lock
+
+clean:  ## remove .venv and everything that tools leave behind
+	rm -rf .venv build src/*.egg-info .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamps are written last, so that an interrupted installation does not count as made. There are two, so
+# that an edit of pyproject.toml costs seconds and only a new lock costs a new environment.
+.venv/.stamp: .venv/.locked pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv/.locked: requirements.lock
+	@for python in $(PYTHON); do \
+	    if $$python -c 'import ensurepip, sys; sys.exit(not (3, 10) <= sys.version_info < (3, 13))' 2>/dev/null; \
+	    then echo "making .venv with $$python (minutes, once)"; exec $$python -m venv --clear .venv; fi; \
+	done; \
+	echo "orbitgp needs Python 3.10, 3.11 or 3.12 with venv, and none of these is one: $(PYTHON)" >&2; \
+	echo "name one with: make PYTHON=/path/to/python" >&2; exit 1
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@touch $@

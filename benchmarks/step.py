@@ -1,0 +1,281 @@
+"""
+Time and peak memory of a full training step (forward, backward, update), and where the time goes.
+
+    python benchmarks/step.py                  # the whole table, written to benchmarks/step.csv and step.md
+    python benchmarks/step.py --only reference # the rows that are compared with the paper's estimator
+
+Each row runs in a process of its own, since peak memory belongs to a process. The machine's speed drifts, so the
+rows of one comparison are measured in turns and the median of all turns is kept: only ratios within one run mean
+anything.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+OUTPUTS = 10
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One row: what is trained, and how."""
+
+    orbit: str = "affine"
+    estimator: str = "grouped"
+    covariance: str = "shared"
+    precision: str = "float64"
+    batch: int = 200
+    samples: int = 32
+    inducing: int = 750
+    block: int | None = None
+
+
+PAPER = Setting(estimator="paper", covariance="per_output")
+COMPARISONS = {
+    "reference": [
+        PAPER,
+        replace(PAPER, covariance="shared"),
+        Setting(covariance="per_output"),
+        Setting(),
+        Setting(block=25),
+        Setting(precision="mixed"),
+        Setting(precision="mixed", block=25),
+    ],
+    "batch": [replace(Setting(), batch=batch) for batch in (50, 100, 200, 400)],
+    "samples": [replace(Setting(), samples=samples) for samples in (8, 16, 32, 64)],
+    "inducing": [replace(Setting(), inducing=inducing) for inducing in (100, 250, 750)],
+    "orbit": [
+        replace(Setting(precision="mixed"), orbit=orbit)
+        for orbit in ("identity", "rotation", "affine", "local", "composed")
+    ],
+}
+
+
+def build(setting: Setting) -> tuple[Any, Any, Any]:
+    """
+    :return: the model, a batch of MNIST images, and their targets.
+    """
+    import gpflow
+
+    from orbitgp import orbits
+    from orbitgp.datasets import mnist, one_hot
+    from orbitgp.inducing import BasePoints
+    from orbitgp.kernels import Invariant
+    from orbitgp.models import InvariantSVGP
+    from orbitgp.schemes import FullOrbit, Groups, paper_scheme
+
+    shape = (28, 28)
+    made = {
+        "identity": orbits.Identity,
+        "rotation": lambda: orbits.Rotation(shape, 20.0),
+        "affine": lambda: orbits.Affine(shape, spread=0.2),
+        "local": lambda: orbits.LocalDeformation(shape),
+        "composed": lambda: orbits.Composed([orbits.Rotation(shape, 20.0), orbits.LocalDeformation(shape)]),
+    }[setting.orbit]()
+    kernel = Invariant(gpflow.kernels.SquaredExponential(variance=0.01, lengthscales=6.0), made)
+    schemes = {"paper": paper_scheme(setting.samples), "grouped": Groups(2, setting.samples // 2)}
+    train = mnist().train
+    X = train.take(range(setting.inducing + setting.batch)).inputs()
+    model = InvariantSVGP(
+        kernel,
+        gpflow.likelihoods.Gaussian(0.02),
+        BasePoints(X[: setting.inducing]),
+        num_latent_gps=OUTPUTS,
+        num_data=len(train),
+        scheme=FullOrbit() if setting.orbit == "identity" else schemes[setting.estimator],
+        covariance=setting.covariance,
+        precision=setting.precision,
+        block=setting.block,
+    )
+    labels = train.labels[setting.inducing : setting.inducing + setting.batch]
+    return model, X[setting.inducing :], one_hot(labels, OUTPUTS)
+
+
+def stages(model: Any, X: Any, Y: Any) -> dict[str, Callable[[], Any]]:
+    """Each stage contains the one before, so that differences say where the time goes."""
+    import tensorflow as tf
+    import tf_keras
+
+    X, Y = tf.constant(X, model.compute_dtype), tf.constant(Y)
+    optimiser = tf_keras.optimizers.Adam(1e-3)
+    variables = model.trainable_variables
+    optimiser.build(variables)
+    counter = tf.Variable(0, dtype=tf.int64)
+
+    def seed() -> tf.Tensor:
+        return tf.stack([tf.constant(0, tf.int64), counter.assign_add(1)])
+
+    @tf.function
+    def draw() -> tf.Tensor:
+        return model.scheme.draw(model.kernel.orbit, X, seed())
+
+    @tf.function
+    def draw_and_kernel() -> tf.Tensor:
+        return model._orbit_averages(X, model.scheme.weights(model.kernel.orbit), seed())
+
+    @tf.function
+    def forward() -> tf.Tensor:
+        return model.elbo((X, Y), seed())
+
+    def gradients() -> tuple[tf.Tensor, list[tf.Tensor]]:
+        with tf.GradientTape() as tape:
+            loss = -model.elbo((X, Y), seed())
+        return loss, tape.gradient(loss, variables)
+
+    @tf.function
+    def forward_and_backward() -> Any:
+        return gradients()
+
+    @tf.function
+    def step() -> tf.Tensor:
+        loss, steps = gradients()
+        optimiser.apply_gradients(zip(steps, variables, strict=True))
+        return loss
+
+    return {
+        "draw": draw,
+        "draw_and_kernel": draw_and_kernel,
+        "forward": forward,
+        "forward_and_backward": forward_and_backward,
+        "step": step,
+    }
+
+
+def forget_peak_memory() -> None:
+    """Starts the process's high-water mark anew: loading data and libraries had a peak of its own."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def memory_mb(mark: str) -> float:
+    """:param mark: ``VmRSS``, what the process holds, or ``VmHWM``, the most it held since the mark was reset."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(f"{mark}:"))
+
+
+def measure(setting: Setting, repeats: int, parts: bool) -> dict[str, float]:
+    """
+    :param parts: whether to time the stages too; these would add to the peak memory, so that is read before.
+    :return: milliseconds of the median step and of each stage, and MiB above what stood before the first step.
+    """
+    import numpy as np
+
+    model, X, Y = build(setting)
+    runs = stages(model, X, Y)
+    forget_peak_memory()
+    before = memory_mb("VmRSS")
+
+    def milliseconds(stage: str) -> float:
+        runs[stage]()  # traces
+        taken = []
+        for _ in range(repeats):
+            start = time.perf_counter()
+            result = runs[stage]()
+            np.asarray(result[0] if isinstance(result, tuple) else result)  # waits for the device
+            taken.append(1e3 * (time.perf_counter() - start))
+        return float(np.median(taken))
+
+    found = {"step_ms": milliseconds("step")}
+    found["peak_mb"] = memory_mb("VmHWM") - before
+    if parts:
+        found |= {f"{stage}_ms": milliseconds(stage) for stage in runs if stage != "step"}
+    return found
+
+
+def in_own_process(setting: Setting, repeats: int, parts: bool) -> dict[str, float]:
+    """:func:`measure` in a fresh interpreter."""
+    request = json.dumps({"setting": asdict(setting), "repeats": repeats, "parts": parts})
+    done = subprocess.run(
+        [sys.executable, __file__, "--row", request],
+        check=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def run(names: list[str], turns: int, repeats: int) -> Any:
+    """
+    :return: a frame with a row for each setting of each comparison.
+    """
+    import pandas as pd
+
+    rows = []
+    for name in names:
+        settings = COMPARISONS[name]
+        measured: list[list[dict[str, float]]] = [[] for _ in settings]
+        for _ in range(turns):
+            for setting, results in zip(settings, measured, strict=True):
+                results.append(in_own_process(setting, repeats, parts=True))
+        for setting, results in zip(settings, measured, strict=True):
+            medians = pd.DataFrame(results).median().to_dict()
+            rows.append({"comparison": name, **asdict(setting), **medians})
+    frame = pd.DataFrame(rows)
+    first = frame.groupby("comparison")[["step_ms", "peak_mb"]].transform("first")
+    frame["time_ratio"], frame["memory_ratio"] = (frame[c] / first[c] for c in ("step_ms", "peak_mb"))
+    return frame
+
+
+def write(frame: Any, folder: Path, command: str) -> None:
+    """step.csv with everything, step.md to read."""
+    frame.round(3).to_csv(folder / "step.csv", index=False)
+    stages_in_order = ["draw", "draw_and_kernel", "forward", "forward_and_backward", "step"]
+    parts = frame[[f"{stage}_ms" for stage in stages_in_order]].diff(axis=1)
+    parts.iloc[:, 0] = frame["draw_ms"]
+    shares = parts.clip(lower=0).div(frame["step_ms"], axis=0) * 100
+    shares.columns = ["draw %", "kernel %", "solves %", "backward %", "update %"]
+    shown = frame[[*asdict(Setting()), "step_ms", "time_ratio", "peak_mb", "memory_ratio"]].join(shares.round(0))
+    lines = [
+        "# A training step",
+        "",
+        f"Forward, backward and Adam update; made by `{command}` on {os.cpu_count()} cores ({platform.machine()}).",
+        "Ratios are to the first row of each table. `kernel` is the base kernel between draws and Z, averaged in",
+        "groups; `solves` is everything else of the bound.",
+    ]
+    for name, rows in shown.groupby(frame["comparison"], sort=False):
+        lines += ["", f"## {name}", "", _markdown(rows)]
+    (folder / "step.md").write_text("\n".join(lines) + "\n")
+
+
+def _markdown(frame: Any) -> str:
+    def cell(value: Any) -> str:
+        return f"{value:.2f}" if isinstance(value, float) and value < 10 else (
+            f"{value:.0f}" if isinstance(value, float) else str(value))  # fmt: skip
+
+    table = [list(frame.columns), ["---"] * frame.shape[1], *frame.values.tolist()]
+    return "\n".join("| " + " | ".join(cell(value) for value in row) + " |" for row in table)
+
+
+def main() -> None:
+    """Reads the arguments and writes the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=COMPARISONS, default=list(COMPARISONS))
+    parser.add_argument("--turns", type=int, default=2, help="how often each row is measured, in turns")
+    parser.add_argument("--repeats", type=int, default=5, help="steps in a measurement")
+    parser.add_argument("--folder", type=Path, default=HERE, help="where step.csv and step.md go")
+    parser.add_argument("--row", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.row:
+        request = json.loads(arguments.row)
+        found = measure(Setting(**request["setting"]), request["repeats"], request["parts"])
+        sys.stdout.write(json.dumps(found))
+        return
+    frame = run(arguments.only, arguments.turns, arguments.repeats)
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    write(frame, arguments.folder, " ".join(["python benchmarks/step.py", *sys.argv[1:]]))
+    sys.stdout.write((arguments.folder / "step.md").read_text())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,27 @@
+"""Data sets: MNIST and two made from it, a two-dimensional toy, and the user's own images.
+
+Everything here is NumPy; nothing imports TensorFlow or reaches for a network. What is random is drawn from
+the seed given and from nothing else.
+"""
+
+from orbitgp.datasets.containers import ImageData, Images, PointData, Points, one_hot
+from orbitgp.datasets.mnist_files import mnist
+from orbitgp.datasets.rotated_mnist import parity, rotated
+from orbitgp.datasets.rotation import rotate
+from orbitgp.datasets.symmetric_toy import square_grid, symmetric
+from orbitgp.datasets.user_images import images
+
+__all__ = [
+    "ImageData",
+    "Images",
+    "PointData",
+    "Points",
+    "images",
+    "mnist",
+    "one_hot",
+    "parity",
+    "rotate",
+    "rotated",
+    "square_grid",
+    "symmetric",
+]

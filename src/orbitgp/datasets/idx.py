@@ -1,0 +1,97 @@
+"""Files in the idx format, packed or plain, whose contents are known in advance by their sum."""
+
+import gzip
+import hashlib
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+GZIP_MARK = b"\x1f\x8b"
+BYTE_TYPE = 0x08  # the idx code of unsigned bytes, the only type read here
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the plain bytes of a file have to be.
+
+    :param size: their number.
+    :param sha256: their sum, in hexadecimal.
+    """
+
+    size: int
+    sha256: str
+
+
+def read_verified(path: Path, expected: Expected) -> bytes:
+    """Return the plain bytes of a file after checking them.
+
+    Whether the file is packed is read from its first bytes, not from its name: a browser may unpack a file
+    and keep its name. The sum is that of the plain bytes, because it does not depend on who packed them. At
+    most one byte more than expected is ever unpacked, so that a file made to swell cannot fill the memory.
+
+    :param path: the file.
+    :param expected: what it has to hold.
+    """
+    try:
+        content = _read_plain(path, expected.size + 1)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(
+            f"{path}: it cannot be unpacked ({error}); expected sha256 {expected.sha256} of the plain bytes, "
+            f"found {_sum_of_file(path)} of the packed ones"
+        ) from error
+    found = hashlib.sha256(content).hexdigest()
+    if found != expected.sha256:
+        trouble = _what_is_wrong(content, expected.size)
+        raise ValueError(f"{path}: {trouble}; expected sha256 {expected.sha256}, found {found}")
+    return content
+
+
+def _read_plain(path: Path, limit: int) -> bytes:
+    with path.open("rb") as file:
+        packed = file.read(len(GZIP_MARK)) == GZIP_MARK
+        file.seek(0)
+        return gzip.GzipFile(fileobj=file).read(limit) if packed else file.read(limit)
+
+
+def _sum_of_file(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        for block in iter(lambda: file.read(1 << 20), b""):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _what_is_wrong(content: bytes, size: int) -> str:
+    if content.lstrip()[:64].lower().startswith((b"<!doctype", b"<html", b"<?xml", b"<head")):
+        return "it looks like an HTML page, perhaps the error page of a server"
+    if len(content) > size:
+        return f"it is longer than the {size} bytes expected (sum found: of its first {size + 1})"
+    if len(content) < size:
+        return f"it is too short, {len(content)} bytes where {size} were expected"
+    return "its bytes are not the ones expected"
+
+
+def parse_idx(content: bytes, axes: int, source: str) -> npt.NDArray[np.uint8]:
+    """Return the array of unsigned bytes that an idx file holds.
+
+    The format: two zero bytes, the type, the number of axes; the length of each axis as a big-endian 32-bit
+    number; the elements, last axis fastest.
+
+    :param content: the plain bytes of the file.
+    :param axes: number of axes that the array has to have.
+    :param source: what errors call the file.
+    """
+    mark = bytes([0, 0, BYTE_TYPE, axes])
+    if content[:4] != mark:
+        raise ValueError(f"{source}: an idx file of bytes starts with {mark.hex()}, not {content[:4].hex()}")
+    start = 4 + 4 * axes
+    if len(content) < start:
+        raise ValueError(f"{source}: the header needs {start} bytes, but there are only {len(content)}")
+    shape = tuple(int(length) for length in np.frombuffer(content, ">u4", count=axes, offset=4))
+    size = int(np.prod(shape, dtype=object))  # Python integers: a header that lies must not overflow
+    if len(content) - start != size:
+        raise ValueError(f"{source}: the header promises {shape}, {size} elements, but {len(content) - start} follow")
+    return np.frombuffer(content, np.uint8, offset=start).reshape(shape)

@@ -1,0 +1,61 @@
+"""The two data sets made by rotating digits."""
+
+import numpy as np
+
+from orbitgp import checks
+from orbitgp.datasets.containers import ImageData, Images
+from orbitgp.datasets.mnist_files import mnist
+from orbitgp.datasets.random_streams import stream
+from orbitgp.datasets.rotation import rotate
+
+
+def parity(alpha_degrees: float, seed: int, data: ImageData | None = None) -> ImageData:
+    """Odd against even digits, each rotated once by an angle from U(−α, α): the paper's first experiment.
+
+    :param alpha_degrees: α, in (0, 180].
+    :param seed: fixes the angles.
+    :param data: digits to start from; MNIST unless given.
+    :return: as many images as in ``data``, labels +1 (odd) and −1 (even).
+    """
+    alpha = checks.number("alpha_degrees", alpha_degrees, least=0, most=180)
+    if alpha == 0:
+        raise ValueError("alpha_degrees must be above 0, for without rotations there is nothing to recover")
+    seed = checks.integer("seed", seed, least=0)
+    data = mnist() if data is None else checks.instance("data", data, ImageData)
+
+    def turned(part: Images, purpose: str) -> Images:
+        angles = stream(f"parity/{purpose}", seed).uniform(-alpha, alpha, len(part))
+        return Images(rotate(part.images, angles), np.where(part.labels % 2 == 1, 1, -1))
+
+    return ImageData(f"parity{alpha:g}", turned(data.train, "train"), turned(data.test, "test"))
+
+
+def rotated(seed: int, train: int = 12_000, test: int = 50_000, data: ImageData | None = None) -> ImageData:
+    """Digits, each rotated by an angle from U[0°, 360°).
+
+    The sizes are those of the public rotated MNIST, but the images are generated here, from all of MNIST, and
+    are not the public files: error rates on the two compare only roughly.
+
+    :param seed: fixes which image goes where, and the angles.
+    :param train: number of training images.
+    :param test: number of test images; no digit is in both.
+    :param data: digits to start from, its two parts pooled; MNIST unless given.
+    :return: labels as in ``data``, 0 … 9.
+    """
+    seed = checks.integer("seed", seed, least=0)
+    train = checks.integer("train", train, least=1)
+    test = checks.integer("test", test, least=1)
+    data = mnist() if data is None else checks.instance("data", data, ImageData)
+    images = np.concatenate([data.train.images, data.test.images])
+    labels = np.concatenate([data.train.labels, data.test.labels])
+    if train + test > len(images):
+        raise ValueError(f"train + test must be at most {len(images)}, the images there are, not {train + test}")
+    # Training images come from one end of the order and test images from the other, so that either set stays
+    # as it is when the other grows.
+    order = stream("rotated/order", seed).permutation(len(images))
+
+    def turned(chosen: np.ndarray, purpose: str) -> Images:
+        angles = stream(f"rotated/{purpose}", seed).uniform(0, 360, len(chosen))
+        return Images(rotate(images[chosen], angles), labels[chosen])
+
+    return ImageData("rotated", turned(order[:train], "train"), turned(order[-test:], "test"))

@@ -1,0 +1,73 @@
+"""Rotation of images, each by an angle of its own."""
+
+import numpy as np
+import numpy.typing as npt
+
+from orbitgp.datasets.containers import check_pixels
+
+# Pixels handled at a time: the temporaries then stay within a core's cache, whatever the size of the images.
+PIXELS_PER_CHUNK = 1 << 17
+
+
+def rotate(images: npt.NDArray[np.floating], degrees: npt.ArrayLike) -> npt.NDArray[np.float32]:
+    """Rotate each image about the centre of its pixel grid, counter-clockwise as one looks at it.
+
+    The pixel at row i, column j takes its value from the place that the rotation by θ carries there. With
+    u = i − (H − 1)/2 and v = j − (W − 1)/2 that place is
+
+        (u cos θ + v sin θ,  v cos θ − u sin θ)
+
+    seen from the centre again; between pixels the value is bilinear and outside the image it is zero. So 0°
+    returns the image itself and 90° what ``np.rot90`` does (of a square image).
+
+    :param images: [N, H, W, C], floating, in [0, 1].
+    :param degrees: [N] angles, finite.
+    :return: [N, H, W, C] float32 in [0, 1].
+    """
+    check_pixels("images", images)
+    angles = np.deg2rad(np.asarray(degrees, dtype=np.float64))
+    if angles.shape != (len(images),):
+        raise ValueError(f"degrees must be [{len(images)}], one an image, not {list(angles.shape)}")
+    if not np.all(np.isfinite(angles)):
+        raise ValueError("degrees must be finite, but hold NaN or infinity")
+    result = np.empty(images.shape, np.float32)
+    step = max(1, PIXELS_PER_CHUNK // (images.shape[1] * images.shape[2]))
+    for start in range(0, len(images), step):
+        part = slice(start, start + step)
+        result[part] = _rotate_chunk(images[part].astype(np.float32), angles[part])
+    return result
+
+
+def _rotate_chunk(images: npt.NDArray[np.float32], angles: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
+    """Rotate [n, H, W, C] by [n] radians, all at once."""
+    count, height, width, channels = images.shape
+    u = np.arange(height)[:, None] - (height - 1) / 2  # [H, 1]
+    v = np.arange(width)[None, :] - (width - 1) / 2  # [1, W]
+    cos, sin = np.cos(angles)[:, None, None], np.sin(angles)[:, None, None]
+    row, row_share = _cell(cos * u + sin * v + (height - 1) / 2, height)  # [n, H, W] each
+    column, column_share = _cell(cos * v - sin * u + (width - 1) / 2, width)
+
+    # One ring of zeros serves every place outside the image; with it no neighbour needs a test of its own.
+    padded = np.pad(images, ((0, 0), (1, 1), (1, 1), (0, 0))).reshape(-1, channels)
+    stride = width + 2
+    first = np.arange(count)[:, None, None] * ((height + 2) * stride)
+    corner = first + (row + 1) * stride + (column + 1)  # [n, H, W]: flat place of the upper left neighbour
+
+    def along_row(places: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        left, right = padded[places], padded[places + 1]
+        left += column_share[..., None] * (right - left)
+        return left
+
+    upper, lower = along_row(corner), along_row(corner + stride)
+    upper += row_share[..., None] * (lower - upper)
+    return np.clip(upper, 0, 1, out=upper)  # rounding may step over the edge by one unit in the last place
+
+
+def _cell(place: npt.NDArray[np.float64], size: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+    """Return the pixel before each place along one axis, −1 … size − 1, and the share of the pixel after it.
+
+    Places further out than the ring of zeros are moved onto the ring.
+    """
+    place = np.clip(place, -1, size)
+    before = np.minimum(np.floor(place), size - 1)
+    return before.astype(np.int64), (place - before).astype(np.float32)

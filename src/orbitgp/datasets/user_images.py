@@ -1,0 +1,108 @@
+"""The user's own images, from an npz file."""
+
+import os
+import zipfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from orbitgp import checks
+from orbitgp.datasets.containers import ImageData, Images
+from orbitgp.datasets.random_streams import stream
+
+
+def images(path: str | os.PathLike[str], test_fraction: float = 0.2, seed: int = 0) -> ImageData:
+    """Load images of any size with their labels.
+
+    The file holds ``images``, [N, H, W] or [N, H, W, C], either uint8 (divided by 255) or floating in [0, 1],
+    and ``labels``, [N] integers from 0 on. If it holds ``test_images`` and ``test_labels`` too, these are the
+    test set; otherwise some of the images are set aside at random. Pickled objects are never loaded.
+
+    :param path: an npz file, as ``np.savez`` writes it.
+    :param test_fraction: share of the images to set aside, above 0 and below 1; not used if the file has a
+        test set.
+    :param seed: fixes which images are set aside.
+    """
+    fraction = checks.number("test_fraction", test_fraction, least=0, most=1)
+    seed = checks.integer("seed", seed, least=0)
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file")
+    if not zipfile.is_zipfile(path):
+        raise ValueError(f"{path}: expected an npz file, as np.savez writes it, but found something else")
+    with np.load(path, allow_pickle=False) as archive:
+        everything = _labelled_images(path, archive, prefix="")
+        if "test_images" in archive or "test_labels" in archive:
+            train, test = everything, _labelled_images(path, archive, prefix="test_")
+        else:
+            train, test = _split(path, everything, fraction, seed)
+    if train.shape != test.shape:
+        raise ValueError(
+            f"{path}: 'test_images' must be {train.shape} each, (height, width, channels), as 'images' are, "
+            f"not {test.shape}"
+        )
+    return ImageData(path.stem, train, test)
+
+
+def _split(path: Path, everything: Images, fraction: float, seed: int) -> tuple[Images, Images]:
+    count = round(fraction * len(everything))
+    if not 0 < count < len(everything):
+        raise ValueError(
+            f"{path}: expected enough images to split, but test_fraction {fraction:g} of {len(everything)} "
+            f"leaves {len(everything) - count} to train and {count} to test"
+        )
+    order = stream("images/split", seed).permutation(len(everything))
+    return everything.take(order[count:]), everything.take(order[:count])
+
+
+def _labelled_images(path: Path, archive: np.lib.npyio.NpzFile, prefix: str) -> Images:
+    pixels = _pixels(_array(path, archive, f"{prefix}images"), f"{path}: '{prefix}images'")
+    labels = _labels(_array(path, archive, f"{prefix}labels"), f"{path}: '{prefix}labels'")
+    if len(pixels) != len(labels):
+        raise ValueError(
+            f"{path}: '{prefix}labels' must have one label for each of the {len(pixels)} images in "
+            f"'{prefix}images', not {len(labels)}"
+        )
+    return Images(pixels, labels)
+
+
+def _array(path: Path, archive: np.lib.npyio.NpzFile, name: str) -> np.ndarray:
+    if name not in archive:
+        raise ValueError(f"{path}: expected an array '{name}', but found only {sorted(archive.files)}")
+    try:
+        array = archive[name]
+    except (ValueError, EOFError, OSError, zlib.error, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path}: '{name}' must be a plain array of numbers; reading it: {error}") from error
+    if not isinstance(array, np.ndarray):
+        raise ValueError(f"{path}: '{name}' must be an array, but is a file of another kind")
+    return array
+
+
+def _pixels(array: np.ndarray, what: str) -> npt.NDArray[np.float32]:
+    if array.ndim not in (3, 4) or array.size == 0:
+        raise ValueError(f"{what} must be [N, H, W] or [N, H, W, C] and not empty, not {list(array.shape)}")
+    if array.ndim == 3:
+        array = array[..., None]
+    if array.dtype == np.uint8:
+        return array.astype(np.float32) / np.float32(255)
+    if not np.issubdtype(array.dtype, np.floating):
+        raise ValueError(f"{what} must be uint8 or floating, not {array.dtype}")
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"{what} must be finite, but hold NaN or infinity")
+    if array.min() < 0 or array.max() > 1:
+        raise ValueError(
+            f"{what} are floating and must lie in [0, 1], but they span [{array.min():g}, {array.max():g}]"
+        )
+    return array.astype(np.float32)
+
+
+def _labels(array: np.ndarray, what: str) -> npt.NDArray[np.int64]:
+    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
+        raise ValueError(f"{what} must be integers [N], not {array.dtype} {list(array.shape)}")
+    if array.size == 0:
+        raise ValueError(f"{what} must not be empty")
+    if array.min() < 0 or array.max() > np.iinfo(np.int64).max:
+        raise ValueError(f"{what} must count from 0, but they span [{array.min()}, {array.max()}]")
+    return array.astype(np.int64)

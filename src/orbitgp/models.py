@@ -1,0 +1,316 @@
+"""Sparse variational Gaussian processes averaged over orbits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gpflow
+import numpy as np
+import tensorflow as tf
+from check_shapes import check_shapes, inherit_check_shapes
+from gpflow import Parameter
+from gpflow.base import InputData, MeanAndVariance, TensorType
+from gpflow.covariances import Kuu
+from gpflow.likelihoods import Likelihood
+from gpflow.models import GPModel
+from gpflow.models.training_mixins import ExternalDataTrainingLossMixin
+from gpflow.utilities import triangular
+
+from orbitgp import checks
+from orbitgp.blocks import map_blocks, map_blocks_lean
+from orbitgp.estimators import (
+    PairWeights,
+    all_pairs,
+    average,
+    square_norm_of_average,
+    square_of_average,
+    variance_of_average,
+)
+from orbitgp.inducing import BasePoints
+from orbitgp.kernels import Invariant
+from orbitgp.likelihoods import Batch, Moments, expected_log_density
+from orbitgp.orbits.sampling import split
+from orbitgp.precision import PRECISIONS, in_precision
+from orbitgp.schemes import Groups, Scheme
+
+COVARIANCES = ("shared", "per_output")
+ONE_GROUP = all_pairs(1)  # all draws of a prediction are one group, and its average is what is predicted
+PREDICTED_TOGETHER = 256  # inputs
+
+
+class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
+    """
+    f(x) = E_a g(x_a) with inducing variables u = g(Z) and q(u), trained on an unbiased estimate of the bound.
+
+    The bound needs k_fu and k_ff only through terms that :mod:`orbitgp.estimators` estimates without bias from draws
+    of the orbit; k_uu and the KL divergence are exact. Orbit and kernel parameters are learned by gradients through
+    the draws. ``elbo`` draws anew at each call, or from a seed that is passed; predictions are deterministic.
+    """
+
+    def __init__(
+        self,
+        kernel: Invariant,
+        likelihood: Likelihood,
+        inducing_variable: BasePoints,
+        *,
+        num_latent_gps: int = 1,
+        num_data: int | None = None,
+        scheme: Scheme | None = None,
+        covariance: str = "shared",
+        whiten: bool = True,
+        precision: str = "float64",
+        block: int | None = None,
+        jitter: float | None = None,
+        prediction_samples: int = 64,
+        seed: int = 0,
+    ) -> None:
+        """
+        :param kernel: base kernel and orbit.
+        :param likelihood: one that :func:`orbitgp.likelihoods.expected_log_density` knows.
+        :param inducing_variable: points of g.
+        :param num_latent_gps: P, the number of outputs; all have the same kernel.
+        :param num_data: N, if ``elbo`` gets minibatches.
+        :param scheme: how to draw from the orbit; two Sobol groups of eight by default.
+        :param covariance: ``"shared"``: one covariance of q(u) for all outputs, which loses nothing with a Gaussian
+            likelihood of one noise variance; ``"per_output"``: one for each.
+        :param whiten: whether q is over v with u = L v, L Lᵀ = k_uu.
+        :param precision: ``"float64"``, or ``"mixed"``: the orbit and the base kernel between draws and Z in float32,
+            k_uu, its factor and all solves in float64.
+        :param block: how many inputs have their draws in memory at a time; a backward pass then draws again, which
+            costs about a third of the time more and takes memory by the block instead of the batch. None for all.
+        :param jitter: added to the diagonal of k_uu; GPflow's default if None. It is a variable, ``model.jitter``.
+        :param prediction_samples: draws for each input in predictions, unless these say otherwise.
+        :param seed: decides all draws.
+        """
+        checks.instance("kernel", kernel, Invariant)
+        checks.instance("likelihood", likelihood, Likelihood)
+        checks.instance("inducing_variable", inducing_variable, BasePoints)
+        outputs = checks.integer("num_latent_gps", num_latent_gps, least=1)
+        super().__init__(kernel, likelihood, None, outputs)
+        self.inducing_variable = inducing_variable
+        self.num_data = None if num_data is None else checks.integer("num_data", num_data, least=1)
+        self.scheme: Scheme = checks.instance("scheme", Groups() if scheme is None else scheme, Scheme)
+        self.scheme.check(kernel.orbit)
+        checks.one_of("covariance", covariance, COVARIANCES)
+        checks.one_of("precision", precision, PRECISIONS)
+        self.whiten = whiten
+        self.compute_dtype = tf.float32 if precision == "mixed" else gpflow.default_float()
+        self.block = None if block is None else checks.integer("block", block, least=1)
+        self.prediction_samples = checks.integer("prediction_samples", prediction_samples, least=1)
+        self.seed = checks.integer("seed", seed, least=0)
+
+        jitter = gpflow.default_jitter() if jitter is None else checks.number("jitter", jitter, least=0.0)
+        self.jitter = tf.Variable(jitter, trainable=False, dtype=gpflow.default_float(), name="jitter")
+        self._draws = tf.Variable(0, trainable=False, dtype=tf.int64, name="draws")
+        M = inducing_variable.Z.shape[0]
+        self.q_mu = Parameter(np.zeros((M, outputs)))
+        copies = 1 if covariance == "shared" else outputs
+        self.q_sqrt = Parameter(np.tile(np.eye(M), (copies, 1, 1)), transform=triangular())
+
+    def maximum_log_likelihood_objective(self, data: Any) -> tf.Tensor:
+        """The bound, with new draws at each call."""
+        return self.elbo(data)
+
+    @check_shapes("data[0]: [N, D]", "data[1]: [N, P]", "return: []")
+    def elbo(self, data: Any, seed: TensorType | None = None) -> tf.Tensor:
+        """
+        An unbiased estimate of the evidence lower bound; exact under :class:`orbitgp.schemes.FullOrbit`.
+
+        :param data: (X, Y), or (X, Y, index) with the rows' numbers [N] in the whole data.
+        :param seed: [2] integers that decide the draws; None for new ones at each call.
+        """
+        batch = self._batch(data)
+        seed = self._next_seed() if seed is None else tf.convert_to_tensor(seed)
+        L = tf.linalg.cholesky(self._Kuu())
+        moments = self._moments(batch.X, L, split(seed, 0))
+        expectations = expected_log_density(
+            self.likelihood, batch, moments, lambda: self._moments(batch.X, L, split(seed, 1))
+        )
+        scale = 1.0 if self.num_data is None else self.num_data / tf.cast(tf.shape(batch.Y)[0], batch.Y.dtype)
+        return scale * tf.reduce_sum(expectations) - self._prior_kl(L)
+
+    def prior_kl(self) -> tf.Tensor:
+        """KL(q(u) ‖ p(u)), summed over outputs."""
+        return self._prior_kl(tf.linalg.cholesky(self._Kuu()))
+
+    @inherit_check_shapes
+    def predict_f(
+        self,
+        Xnew: InputData,
+        full_cov: bool = False,
+        full_output_cov: bool = False,
+        *,
+        samples: int | None = None,
+        seed: TensorType | None = None,
+    ) -> MeanAndVariance:
+        """
+        The posterior of the average of g over ``samples`` draws from each orbit. Its mean is unbiased for that of f;
+        its variance is a variance, never negative, and above that of f by a term that falls with ``samples``. With a
+        finite orbit under a finite scheme, both are exact.
+
+        :param Xnew: [N, D]
+        :param samples: draws for each input; the model's ``prediction_samples`` if None.
+        :param seed: [2] integers that decide the draws; fixed if None, so that predictions do not change by themselves.
+        """
+        samples = self.prediction_samples if samples is None else checks.integer("samples", samples, least=1)
+        seed = tf.constant([self.seed, -1]) if seed is None else tf.convert_to_tensor(seed)
+        Xnew = tf.cast(Xnew, self.compute_dtype)
+        L = tf.linalg.cholesky(self._Kuu())
+        predict = self._predict_jointly if full_cov else self._predict_marginals
+        mean, variance = predict(Xnew, L, samples, seed)
+        return mean, _between_outputs(variance, full_cov) if full_output_cov else variance
+
+    def predict_y(
+        self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False, **sampling: Any
+    ) -> MeanAndVariance:
+        """
+        Mean and variance of new targets.
+
+        :param sampling: ``samples`` and ``seed`` as in :meth:`predict_f`.
+        """
+        if full_cov or full_output_cov:
+            raise ValueError("predict_y gives a mean and a variance for each target; it has no full covariance")
+        mean, variance = self.predict_f(Xnew, **sampling)
+        return self.likelihood.predict_mean_and_var(Xnew, mean, variance)
+
+    def predict_log_density(
+        self, data: Any, full_cov: bool = False, full_output_cov: bool = False, **sampling: Any
+    ) -> tf.Tensor:
+        """
+        :param data: (X, Y), new inputs and targets.
+        :param sampling: ``samples`` and ``seed`` as in :meth:`predict_f`.
+        :return: [N], log p(y | data so far), summed over outputs.
+        """
+        if full_cov or full_output_cov:
+            raise ValueError("predict_log_density treats each target by itself; it has no full covariance")
+        X, Y = data
+        mean, variance = self.predict_f(X, **sampling)
+        return self.likelihood.predict_log_density(X, mean, variance, Y)
+
+    # -- the parts ---------------------------------------------------------------------------------------------------
+
+    def _batch(self, data: Any) -> Batch:
+        X, Y, *rest = data
+        Y = tf.cast(Y, gpflow.default_float())
+        if Y.shape[-1] is not None and Y.shape[-1] != self.num_latent_gps:
+            raise ValueError(f"Y has {Y.shape[-1]} columns, the model has {self.num_latent_gps} outputs")
+        return Batch(tf.cast(X, self.compute_dtype), Y, tf.convert_to_tensor(rest[0]) if rest else None)
+
+    def _next_seed(self) -> tf.Tensor:
+        return tf.stack([tf.constant(self.seed, tf.int64), self._draws.assign_add(1)])
+
+    def _Kuu(self) -> tf.Tensor:
+        return Kuu(self.inducing_variable, self.kernel, jitter=self.jitter)
+
+    def _moments(self, X: tf.Tensor, L: tf.Tensor, seed: tf.Tensor) -> Moments:
+        """
+        Estimates for each input, by the weights of the scheme.
+
+        :param X: [N, D]
+        :param L: [M, M]
+        """
+        weights = self.scheme.weights(self.kernel.orbit)
+        k_ff, Kfu = self._orbit_averages(X, weights, seed)
+        N, groups = tf.shape(Kfu)[0], Kfu.shape[1]
+        columns = self._project(L, _as_columns(Kfu))
+        means = tf.reshape(tf.matmul(columns, self.q_mu, transpose_a=True), [N, groups, self.num_latent_gps])
+        variance = k_ff[:, None] + self._explained_variance(L, columns, groups, weights)
+        return Moments(average(means), square_of_average(means, weights), variance)
+
+    def _orbit_averages(self, X: tf.Tensor, weights: PairWeights, seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """
+        :return: [N] estimates of k_ff, and [N, G, M] averages of k_fu over each group, both in float64.
+        """
+
+        def evaluate(number: tf.Tensor, rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            return self._evaluate(self.scheme.draw(self.kernel.orbit, rows, split(seed, number)), weights)
+
+        if self.block is None:
+            return evaluate(tf.constant(0), X)
+        k_ff, Kfu = map_blocks_lean(evaluate, X, self.block, (gpflow.default_float(),) * 2)
+        return k_ff, tf.ensure_shape(Kfu, [None, self.scheme.group_count, None])
+
+    def _evaluate(self, drawn: tf.Tensor, weights: PairWeights) -> tuple[tf.Tensor, tf.Tensor]:
+        """
+        The base kernel between the draws of each input, and between draws and Z, in the precision of computation.
+
+        :param drawn: [N, G, n, D]
+        :return: [N] k_ff and [N, G, M] k_fu, averaged by groups, in float64.
+        """
+        base = in_precision(self.kernel.base, self.compute_dtype)
+        Z = tf.cast(self.inducing_variable.Z, self.compute_dtype)
+        N, groups, size, D = tf.shape(drawn)[0], drawn.shape[1], tf.shape(drawn)[2], tf.shape(drawn)[3]
+        k_ff = variance_of_average(base(tf.reshape(drawn, [N, groups * size, D])), groups, weights)
+        Kfu = tf.reshape(base(tf.reshape(drawn, [-1, D]), Z), [N, groups, size, tf.shape(Z)[0]])
+        averaged = Kfu[:, :, 0] if drawn.shape[2] == 1 else tf.reduce_mean(Kfu, axis=2)
+        return tf.cast(k_ff, gpflow.default_float()), tf.cast(averaged, gpflow.default_float())
+
+    def _project(self, L: tf.Tensor, Kuf: tf.Tensor) -> tf.Tensor:
+        """[M, K] → [M, K], φ = L⁻¹ k if whitened, else k_uu⁻¹ k: what multiplies q's mean."""
+        phi = tf.linalg.triangular_solve(L, Kuf)
+        return phi if self.whiten else tf.linalg.triangular_solve(L, phi, adjoint=True)
+
+    def _explained_variance(self, L: tf.Tensor, columns: tf.Tensor, groups: int, weights: PairWeights) -> tf.Tensor:
+        """‖Tᵀφ̄‖² − ‖φ̄‖², [N, 1] or [N, P]"""
+
+        def square_norm(vectors: tf.Tensor) -> tf.Tensor:  # [M, N G] → [N]
+            by_group = tf.reshape(tf.transpose(vectors), [-1, groups, vectors.shape[0]])
+            return square_norm_of_average(by_group, weights)
+
+        phi = columns if self.whiten else tf.matmul(L, columns, transpose_a=True)
+        q_sqrt = tf.unstack(tf.convert_to_tensor(self.q_sqrt), axis=0)
+        posterior = [square_norm(tf.matmul(T, columns, transpose_a=True)) for T in q_sqrt]
+        return tf.stack(posterior, axis=-1) - square_norm(phi)[:, None]
+
+    def _prior_kl(self, L: tf.Tensor) -> tf.Tensor:
+        """½ Σ_p (m_pᵀ m_p + tr T_p T_pᵀ − M − log |T_p T_pᵀ|) in whitened terms."""
+        mean, root = self.q_mu, tf.convert_to_tensor(self.q_sqrt)
+        log_determinant = tf.reduce_sum(tf.math.log(tf.square(tf.linalg.diag_part(root))))
+        if not self.whiten:
+            copies = root.shape[0]
+            mean = tf.linalg.triangular_solve(L, mean)
+            root = tf.linalg.triangular_solve(tf.broadcast_to(L, tf.shape(root)), root)
+            log_determinant -= copies * tf.reduce_sum(tf.math.log(tf.square(tf.linalg.diag_part(L))))
+        shares = self.num_latent_gps / root.shape[0]  # outputs for each covariance
+        M = tf.cast(tf.shape(L)[0], L.dtype)
+        constant = self.num_latent_gps * M
+        covariance = shares * (tf.reduce_sum(tf.square(root)) - log_determinant) - constant
+        return 0.5 * (tf.reduce_sum(tf.square(mean)) + covariance)
+
+    def _predict_marginals(self, X: tf.Tensor, L: tf.Tensor, samples: int, seed: tf.Tensor) -> MeanAndVariance:
+        """Mean and variance, each [N, P], some hundred inputs at a time: all draws of a test set would not fit."""
+
+        def predict(number: tf.Tensor, rows: tf.Tensor) -> MeanAndVariance:
+            drawn = self.scheme.draw_for_prediction(self.kernel.orbit, rows, samples, split(seed, number))
+            k_ff, Kfu = self._evaluate(drawn[:, None], ONE_GROUP)
+            columns = self._project(L, _as_columns(Kfu))
+            variance = k_ff[:, None] + self._explained_variance(L, columns, 1, ONE_GROUP)
+            mean = tf.matmul(columns, self.q_mu, transpose_a=True)
+            return mean, tf.broadcast_to(tf.maximum(variance, 0.0), tf.shape(mean))
+
+        mean, variance = map_blocks(predict, X, PREDICTED_TOGETHER, (L.dtype, L.dtype))
+        return mean, variance
+
+    def _predict_jointly(self, X: tf.Tensor, L: tf.Tensor, samples: int, seed: tf.Tensor) -> MeanAndVariance:
+        """Mean [N, P] and covariance [P, N, N] between inputs."""
+        drawn = self.scheme.draw_for_prediction(self.kernel.orbit, X, samples, split(seed, 0))
+        base = in_precision(self.kernel.base, self.compute_dtype)
+        Kff = tf.cast(tf.reduce_mean(base(drawn, drawn), axis=[1, 3]), L.dtype)
+        columns = self._project(L, _as_columns(self._evaluate(drawn[:, None], ONE_GROUP)[1]))
+        phi = columns if self.whiten else tf.matmul(L, columns, transpose_a=True)
+        spread = tf.einsum("pmk,mn->pkn", self.q_sqrt, columns)
+        covariance = Kff - tf.matmul(phi, phi, transpose_a=True) + tf.matmul(spread, spread, transpose_a=True)
+        shape = tf.concat([[self.num_latent_gps], tf.shape(Kff)], axis=0)
+        return tf.matmul(columns, self.q_mu, transpose_a=True), tf.broadcast_to(covariance, shape)
+
+
+def _as_columns(Kfu: tf.Tensor) -> tf.Tensor:
+    """[N, G, M] → [M, N G]"""
+    return tf.transpose(tf.reshape(Kfu, [-1, tf.shape(Kfu)[2]]))
+
+
+def _between_outputs(variance: tf.Tensor, full_cov: bool) -> tf.Tensor:
+    """Outputs are independent: [N, P] → [N, P, P], or [P, N, N] → [N, P, N, P]."""
+    if not full_cov:
+        return tf.linalg.diag(variance)
+    return tf.transpose(tf.linalg.diag(tf.transpose(variance, [1, 2, 0])), [0, 2, 1, 3])

@@ -1,0 +1,95 @@
+"""What an orbit is: a differentiable map from uniform numbers to transformed inputs."""
+
+from __future__ import annotations
+
+import abc
+
+import tensorflow as tf
+from check_shapes import check_shapes, inherit_check_shapes
+from gpflow.base import Module, TensorType
+
+from orbitgp import checks
+from orbitgp.orbits.sampling import uniforms
+
+
+class Orbit(Module, metaclass=abc.ABCMeta):
+    """
+    A distribution p(x_a | x), written x_a = t(x, u) with u uniform on (0, 1)^dimension.
+
+    A subclass says how many uniforms a draw takes and what they do; parameters are ``gpflow.Parameter``s, and the
+    map is differentiable in them for fixed u (the reparameterisation trick).
+    """
+
+    @property
+    @abc.abstractmethod
+    def dimension(self) -> int:
+        """How many uniform numbers one draw takes."""
+
+    @abc.abstractmethod
+    @check_shapes("X: [N, D]", "U: [N, S, dimension]", "return: [N, S, D]")
+    def transform(self, X: TensorType, U: TensorType) -> tf.Tensor:
+        """
+        :param X: [N, D]
+        :param U: [N, S, dimension]; S draws for each input.
+        :return: [N, S, D], in the precision of X.
+        """
+
+    @check_shapes("X: [N, D]", "return: [N, groups, size, D]")
+    def sample(self, X: TensorType, groups: int, size: int, seed: TensorType, sampler: str = "sobol") -> tf.Tensor:
+        """
+        Draws from p(x_a | x) in independent groups, see :func:`orbitgp.orbits.sampling.uniforms`.
+
+        :param X: [N, D]
+        :param groups: number of groups, independent of each other.
+        :param size: draws in a group.
+        :param seed: [2] integers that decide every draw.
+        :param sampler: ``"sobol"`` or ``"iid"``: how the draws of one group depend on each other.
+        :return: [N, groups, size, D]
+        """
+        X = tf.convert_to_tensor(X)
+        N, D = tf.shape(X)[0], tf.shape(X)[1]
+        U = uniforms(N, groups, size, self.dimension, seed, sampler, X.dtype)
+        drawn = self.transform(X, tf.reshape(U, [N, groups * size, self.dimension]))
+        return tf.reshape(drawn, [N, groups, size, D])
+
+
+class FiniteOrbit(Orbit):
+    """An orbit of P equally likely points, which can be listed, and drawn from without replacement."""
+
+    @property
+    @abc.abstractmethod
+    def order(self) -> int:
+        """P, the number of points."""
+
+    @abc.abstractmethod
+    @check_shapes("X: [N, D]", "return: [N, P, D]")
+    def full(self, X: TensorType) -> tf.Tensor:
+        """
+        :param X: [N, D]
+        :return: [N, P, D], every point of the orbit of every input.
+        """
+
+    @property
+    def dimension(self) -> int:
+        """One uniform picks one of the P points."""
+        return 1
+
+    @inherit_check_shapes
+    def transform(self, X: TensorType, U: TensorType) -> tf.Tensor:
+        """Draw s of input n is point ⌊u P⌋ of its orbit."""
+        chosen = tf.cast(tf.floor(U[:, :, 0] * self.order), tf.int32)
+        return tf.gather(self.full(X), chosen, batch_dims=1)
+
+    @check_shapes("X: [N, D]", "return: [N, count, D]")
+    def sample_without_replacement(self, X: TensorType, count: int, seed: TensorType) -> tf.Tensor:
+        """
+        :param X: [N, D]
+        :param count: how many distinct points of each orbit, at most P.
+        :param seed: [2] integers that decide every draw.
+        :return: [N, count, D]; each subset of an orbit is equally likely, and independent for each input.
+        """
+        checks.integer("count", count, least=1, most=self.order)
+        X = tf.convert_to_tensor(X)
+        keys = tf.random.stateless_uniform([tf.shape(X)[0], self.order], seed, dtype=tf.float64)
+        chosen = tf.argsort(keys, axis=1)[:, :count]
+        return tf.gather(self.full(X), chosen, batch_dims=1)

@@ -1,0 +1,42 @@
+"""One orbit after another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tensorflow as tf
+from check_shapes import inherit_check_shapes
+from gpflow.base import TensorType
+
+from orbitgp import checks
+from orbitgp.orbits.base import Orbit
+
+
+class Composed(Orbit):
+    """x_a = t_K(… t_2(t_1(x, u_1), u_2) …, u_K), each step with uniforms of its own."""
+
+    def __init__(self, orbits: Sequence[Orbit], name: str | None = None) -> None:
+        """
+        :param orbits: the steps, first to last.
+        """
+        super().__init__(name=name)
+        if not orbits:
+            raise ValueError("orbits must name at least one orbit, got none")
+        self.orbits = [checks.instance(f"orbits[{i}]", orbit, Orbit) for i, orbit in enumerate(orbits)]
+
+    @property
+    def dimension(self) -> int:
+        """The uniforms of all steps."""
+        return sum(orbit.dimension for orbit in self.orbits)
+
+    @inherit_check_shapes
+    def transform(self, X: TensorType, U: TensorType) -> tf.Tensor:
+        """Each step takes every draw of the step before as an input of its own."""
+        X, U = tf.convert_to_tensor(X), tf.convert_to_tensor(U)
+        N, S, D = tf.shape(X)[0], tf.shape(U)[1], tf.shape(X)[1]
+        first, *rest = tf.split(U, [orbit.dimension for orbit in self.orbits], axis=-1)
+        drawn = self.orbits[0].transform(X, first)
+        for orbit, uniforms in zip(self.orbits[1:], rest, strict=True):
+            single = tf.reshape(uniforms, [N * S, 1, orbit.dimension])
+            drawn = tf.reshape(orbit.transform(tf.reshape(drawn, [N * S, D]), single), [N, S, D])
+        return drawn

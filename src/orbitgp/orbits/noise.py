@@ -1,0 +1,39 @@
+"""Additive Gaussian noise: the continuous orbit whose kernels have a closed form."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+from check_shapes import inherit_check_shapes
+from gpflow import Parameter
+from gpflow.base import TensorType
+from gpflow.utilities import positive
+
+from orbitgp import checks
+from orbitgp.orbits.base import Orbit
+
+
+class GaussianNoise(Orbit):
+    """x_a = x + scale · ε with ε ~ N(0, I): insensitivity in every direction, and the reference in tests."""
+
+    def __init__(self, dimension: int, scale: float = 0.1, trainable: bool = True, name: str | None = None) -> None:
+        """
+        :param dimension: D, the length of an input.
+        :param scale: standard deviation of the noise in each coordinate, more than 0.
+        :param trainable: whether the scale is learned.
+        """
+        super().__init__(name=name)
+        self._dimension = checks.integer("dimension", dimension, least=1)
+        if checks.number("scale", scale, least=0.0) == 0.0:
+            raise ValueError("scale must be more than 0; orbitgp.orbits.Identity is the orbit without noise")
+        self.scale = Parameter(scale, transform=positive(), trainable=trainable)
+
+    @property
+    def dimension(self) -> int:
+        """One uniform for each coordinate."""
+        return self._dimension
+
+    @inherit_check_shapes
+    def transform(self, X: TensorType, U: TensorType) -> tf.Tensor:
+        """X + scale Φ⁻¹(U)"""
+        X = tf.convert_to_tensor(X)
+        return X[:, None, :] + tf.cast(self.scale, X.dtype) * tf.math.ndtri(U)

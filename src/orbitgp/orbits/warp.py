@@ -1,0 +1,88 @@
+"""Bilinear sampling of images at displaced pixels, exact at zero displacement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import tensorflow as tf
+from check_shapes import check_shapes
+from gpflow.base import TensorType
+
+
+@check_shapes("images: [N, H, W, C]", "dx: [N, S, H, W]", "dy: [N, S, H, W]", "return: [N, S, H, W, C]")
+def displace(images: TensorType, dx: TensorType, dy: TensorType) -> tf.Tensor:
+    """
+    Pixel (i, j) of draw s shows image n at row i + dy and column j + dx, between pixels by bilinear interpolation
+    and zero outside. Coordinates are integers plus a displacement, so a displacement of zero returns the image bit
+    by bit.
+
+    :param images: [N, H, W, C]
+    :param dx: [N, S, H, W] displacement along columns, in pixels.
+    :param dy: [N, S, H, W] displacement along rows, in pixels.
+    :return: [N, S, H, W, C]
+    """
+    N, H, W, C = tf.unstack(tf.shape(images))
+    dtype = images.dtype
+    columns = dx + tf.range(tf.cast(W, dtype), dtype=dtype)[None, :]
+    rows = dy + tf.range(tf.cast(H, dtype), dtype=dtype)[:, None]
+    x, left = _cell(columns, W)
+    y, top = _cell(rows, H)
+    first = tf.range(N)[:, None, None, None] * ((H + 1) * (W + 1))
+    cells = tf.reshape(_cell_polynomials(images), [-1, 4 * C])
+    return _interpolate(cells, first + top * (W + 1) + left, x, y)
+
+
+def _cell(coordinate: tf.Tensor, length: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """
+    :param coordinate: in pixels; anything at or beyond one pixel outside falls on the zeros around the image.
+    :return: the position inside its cell, in [0, 1], and the cell's number, 0 for the one that begins at pixel −1.
+    """
+    end = tf.cast(length, coordinate.dtype)
+    inside = tf.clip_by_value(coordinate, -tf.ones([], coordinate.dtype), end)
+    begin = tf.minimum(tf.floor(inside), end - 1)
+    return inside - begin, tf.cast(begin, tf.int32) + 1
+
+
+def _cell_polynomials(images: tf.Tensor) -> tf.Tensor:
+    """
+    Coefficients of a + b x + c y + d x y in each cell between four pixels, the ring of zeros included. One gather
+    of four numbers then replaces four gathers of one, and the derivatives come from the same four.
+
+    :return: [N, H + 1, W + 1, 4 C]
+    """
+    padded = tf.pad(images, [[0, 0], [1, 1], [1, 1], [0, 0]])
+    a, right = padded[:, :-1, :-1], padded[:, :-1, 1:]
+    below, across = padded[:, 1:, :-1], padded[:, 1:, 1:]
+    return tf.concat([a, right - a, below - a, across - right - below + a], axis=-1)
+
+
+@tf.custom_gradient
+def _interpolate(
+    cells: tf.Tensor, index: tf.Tensor, x: tf.Tensor, y: tf.Tensor
+) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor | None, ...]]]:
+    """
+    a + b x + c y + d x y for each index. The gradient gathers again instead of keeping what was gathered, which
+    is five times the size of the result and would set the peak of a training step's memory.
+
+    :param cells: [K, 4 C]
+    :param index: [...] into cells.
+    :param x: [...] and
+    :param y: [...] positions inside the cells.
+    :return: [..., C]
+    """
+
+    def coefficients() -> list[tf.Tensor]:
+        return tf.split(tf.gather(cells, index), 4, axis=-1)
+
+    def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor | None, ...]:
+        _, b, c, d = coefficients()
+        of_x = tf.reduce_sum(upstream * (b + y[..., None] * d), axis=-1)
+        of_y = tf.reduce_sum(upstream * (c + x[..., None] * d), axis=-1)
+        xs, ys = x[..., None], y[..., None]
+        terms = tf.concat([upstream, upstream * xs, upstream * ys, upstream * xs * ys], axis=-1)
+        of_cells = tf.math.unsorted_segment_sum(terms, index, tf.shape(cells)[0])
+        return of_cells, None, of_x, of_y
+
+    a, b, c, d = coefficients()
+    xs, ys = x[..., None], y[..., None]
+    return a + xs * b + ys * (c + xs * d), gradient

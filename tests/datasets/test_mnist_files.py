@@ -1,0 +1,94 @@
+import gzip
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from orbitgp.datasets import ImageData, mnist
+from orbitgp.datasets.mnist_files import EXPECTED, FOLDER_IN_REPOSITORY
+
+SMALL = "t10k-labels-idx1-ubyte"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A user's folder with all four files, each a link that a test may replace."""
+    for name in EXPECTED:
+        (tmp_path / f"{name}.gz").symlink_to(FOLDER_IN_REPOSITORY / f"{name}.gz")
+    return tmp_path
+
+
+def test_sizes_range_and_labels(mnist_data: ImageData) -> None:
+    assert mnist_data.name == "mnist"
+    assert (len(mnist_data.train), len(mnist_data.test)) == (60_000, 10_000)
+    assert mnist_data.train.shape == (28, 28, 1)
+    assert mnist_data.train.images.max() == 1 and mnist_data.train.images.min() == 0
+    assert np.array_equal(mnist_data.train.labels[:10], [5, 0, 4, 1, 9, 2, 1, 3, 1, 4])
+    assert np.array_equal(np.bincount(mnist_data.test.labels)[:3], [980, 1135, 1032])
+
+
+def test_images_are_upright(mnist_data: ImageData) -> None:
+    ones = mnist_data.train.images[mnist_data.train.labels == 1][..., 0].mean(axis=0)
+    rows, columns = ones.sum(axis=1) > 0.5, ones.sum(axis=0) > 0.5
+    assert rows.sum() > columns.sum()  # a one is taller than wide, so rows come first
+
+
+def test_sums_in_code_are_those_beside_the_data() -> None:
+    lines = (FOLDER_IN_REPOSITORY / "SHA256SUMS").read_text().splitlines()
+    sums = {name: digest for digest, name in (line.split() for line in lines)}
+    assert {name: sums[name] for name in EXPECTED} == {name: e.sha256 for name, e in EXPECTED.items()}
+    for name in EXPECTED:
+        packed = (FOLDER_IN_REPOSITORY / f"{name}.gz").read_bytes()
+        assert hashlib.sha256(packed).hexdigest() == sums[f"{name}.gz"]
+
+
+def test_a_folder_of_the_users(folder: Path, mnist_data: ImageData) -> None:
+    packed = folder / f"{SMALL}.gz"
+    plain = gzip.decompress(packed.read_bytes())
+    packed.unlink()
+    (folder / SMALL).write_bytes(plain)
+    loaded = mnist(folder)
+    assert np.array_equal(loaded.test.labels, mnist_data.test.labels)
+    assert np.array_equal(loaded.test.images, mnist_data.test.images)
+
+
+def test_the_variable_names_a_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "train-labels-idx1-ubyte.gz").unlink()
+    monkeypatch.setenv("ORBITGP_MNIST", str(folder))
+    with pytest.raises(FileNotFoundError, match=r"neither train-labels-idx1-ubyte nor train-labels-\S+\.gz"):
+        mnist()
+
+
+def test_a_folder_given_goes_before_the_variable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ORBITGP_MNIST", str(tmp_path / "from-variable"))
+    with pytest.raises(FileNotFoundError, match=r"from-argument.*the folder given"):
+        mnist(tmp_path / "from-argument")
+    with pytest.raises(FileNotFoundError, match=r"from-variable.*environment variable ORBITGP_MNIST"):
+        mnist()
+
+
+def test_no_folder_anywhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("ORBITGP_MNIST", raising=False)
+    monkeypatch.setattr("orbitgp.datasets.mnist_files.FOLDER_IN_REPOSITORY", tmp_path / "data" / "mnist")
+    with pytest.raises(FileNotFoundError, match=r"data/mnist .*repository.*ORBITGP_MNIST is not set"):
+        mnist()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"<!DOCTYPE html><title>403 Forbidden</title>", "looks like an HTML page"),
+        (gzip.compress(b"short"), "too short, 5 bytes where 60008"),
+        (b"", "too short, 0 bytes"),
+        (gzip.compress(bytes(60_008)), "not the ones expected"),
+    ],
+)
+def test_every_load_checks_the_sums(folder: Path, content: bytes, message: str) -> None:
+    path = folder / "train-labels-idx1-ubyte.gz"
+    path.unlink()
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=message) as caught:
+        mnist(folder)
+    assert str(path) in str(caught.value)
+    assert EXPECTED["train-labels-idx1-ubyte"].sha256 in str(caught.value)

@@ -1,0 +1,102 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orbitgp.datasets import rotate, rotation
+
+
+def rotate_by_loops(image: np.ndarray, degrees: float) -> np.ndarray:
+    """The reference: pixel by pixel, neighbour by neighbour, as the definition reads."""
+    height, width, channels = image.shape
+    theta = math.radians(degrees)
+    result = np.zeros(image.shape)
+    for i in range(height):
+        for j in range(width):
+            u, v = i - (height - 1) / 2, j - (width - 1) / 2
+            row = u * math.cos(theta) + v * math.sin(theta) + (height - 1) / 2
+            column = v * math.cos(theta) - u * math.sin(theta) + (width - 1) / 2
+            for k in (math.floor(row), math.floor(row) + 1):
+                for m in (math.floor(column), math.floor(column) + 1):
+                    if 0 <= k < height and 0 <= m < width:
+                        weight = (1 - abs(row - k)) * (1 - abs(column - m))
+                        for c in range(channels):
+                            result[i, j, c] += weight * image[k, m, c]
+    return result
+
+
+def noise(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).uniform(size=shape).astype(np.float32)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    height=st.integers(1, 9),
+    width=st.integers(1, 9),
+    channels=st.integers(1, 3),
+    degrees=st.floats(-720, 720),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_agrees_with_plain_loops(height: int, width: int, channels: int, degrees: float, seed: int) -> None:
+    image = noise(height, width, channels, seed=seed)
+    result = rotate(image[None], [degrees])[0]
+    assert result.dtype == np.float32 and result.min() >= 0 and result.max() <= 1
+    np.testing.assert_allclose(result, rotate_by_loops(image, degrees), atol=2e-6)
+
+
+def test_each_image_turns_by_its_own_angle(monkeypatch: pytest.MonkeyPatch) -> None:
+    images, degrees = noise(7, 6, 5, 2), np.linspace(-170, 200, 7)
+    whole = rotate(images, degrees)
+    for image, angle, result in zip(images, degrees, whole, strict=True):
+        np.testing.assert_allclose(result, rotate_by_loops(image, angle), atol=2e-6)
+    monkeypatch.setattr(rotation, "PIXELS_PER_CHUNK", 70)  # two images and a bit
+    assert np.array_equal(rotate(images, degrees), whole)
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 28])
+def test_no_rotation_is_the_identity(size: int) -> None:
+    images = noise(4, size, size + 1, 3)
+    assert np.array_equal(rotate(images, np.zeros(4)), images)
+
+
+@pytest.mark.parametrize("turns", [-1, 1, 2, 3, 4])
+@pytest.mark.parametrize("size", [5, 8, 28])
+def test_right_angles_are_those_of_numpy(turns: int, size: int) -> None:
+    images = noise(3, size, size, 2)
+    expected = np.rot90(images, turns, axes=(1, 2))
+    np.testing.assert_allclose(rotate(images, np.full(3, 90.0 * turns)), expected, atol=1e-6)
+
+
+def test_positive_is_counter_clockwise() -> None:
+    image = np.zeros((1, 5, 5, 1), np.float32)
+    image[0, 2, 4] = 1  # right of the centre
+    assert rotate(image, [90])[0, 0, 2, 0] == pytest.approx(1)  # above it
+
+
+def test_outside_is_zero() -> None:
+    corner = rotate(np.ones((1, 9, 9, 1), np.float32), [45])[0, 0, 0, 0]
+    assert corner == 0
+
+
+def test_double_precision_is_taken() -> None:
+    images = noise(2, 5, 5, 1).astype(np.float64)
+    assert rotate(images, [10, 20]).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("images", "degrees", "message"),
+    [
+        (noise(2, 5, 5), [0, 0], r"images must be \[N, H, W, C\], not \[2, 5, 5\]"),
+        (noise(2, 5, 5, 1) * 255, [0, 0], r"images must lie in \[0, 1\]"),
+        (np.zeros((2, 5, 5, 1), np.uint8), [0, 0], "images must be floating, not uint8"),
+        (noise(2, 5, 5, 1), [0], r"degrees must be \[2\], one an image, not \[1\]"),
+        (noise(2, 5, 5, 1), 90.0, r"degrees must be \[2\]"),
+        (noise(2, 5, 5, 1), [0, np.nan], "degrees must be finite"),
+        (noise(2, 5, 5, 1), [0, np.inf], "degrees must be finite"),
+    ],
+)
+def test_refuses(images: np.ndarray, degrees: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        rotate(images, degrees)  # type: ignore[arg-type]
