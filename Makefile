@@ -17,7 +17,7 @@ help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST)
 
 test: lint  ## check style and types, then run the tests with coverage
-	$(BIN)/python -m pytest --cov
+	$(BIN)/python -m pytest -n 2 --cov
 
 run: .venv/.stamp  ## train the toy
 	$(BIN)/python -m orbitgp.toy

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 import gpflow
 import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
+
+from orbitgp import checks
 
 
 class Reflect(tfp.bijectors.Bijector):
@@ -23,6 +27,9 @@ class Reflect(tfp.bijectors.Bijector):
         :param unit: constrained change for an unconstrained change of one.
         """
         parameters = dict(locals())
+        if upper != np.inf:
+            checks.number("upper", upper, least=sys.float_info.min)
+        checks.number("unit", unit, least=sys.float_info.min)
         super().__init__(
             forward_min_event_ndims=0,
             is_constant_jacobian=True,
@@ -38,8 +45,9 @@ class Reflect(tfp.bijectors.Bijector):
             wall = tf.constant(self._upper / self._unit, x.dtype)
             x = tf.math.floormod(x, 2 * wall)
             x = tf.where(x > wall, 2 * wall - x, x)
-            return tf.minimum(x * self._unit, tf.constant(self._upper, x.dtype))
-        return x * self._unit
+        y = x * self._unit
+        # rounding may put the wall's own image a hair outside; taking that off must not take the slope off too
+        return y - tf.stop_gradient(tf.nn.relu(y - tf.constant(self._upper, y.dtype)))
 
     def _inverse(self, y: tf.Tensor) -> tf.Tensor:
         tf.debugging.assert_greater_equal(y, tf.zeros([], y.dtype), "below the wall at 0")

@@ -64,7 +64,8 @@ def instance(name: str, value: Any, kind: type) -> Any:
     :return: ``value``, which is an instance of ``kind``.
     """
     if not isinstance(value, kind):
-        raise TypeError(f"{name} must be a {kind.__name__}, got {type(value).__name__}")
+        article = "an" if kind.__name__[0] in "AEIOU" else "a"
+        raise TypeError(f"{name} must be {article} {kind.__name__}, got {type(value).__name__}")
     return value
 
 

@@ -53,10 +53,9 @@ def _finite_Kff_diag(orbit: FiniteOrbit, base: Kernel, X: TensorType) -> tf.Tens
 def _convolved(base: SquaredExponential, noise_variance: tf.Tensor, X: TensorType, X2: TensorType) -> tf.Tensor:
     """E k_g(x + e, x') with e ~ N(0, noise_variance I): a wider Gaussian of the same mass."""
     X, X2 = base.slice(tf.convert_to_tensor(X), tf.convert_to_tensor(X2))
-    squared = tf.square(tf.convert_to_tensor(base.lengthscales))
+    squared = tf.broadcast_to(tf.square(base.lengthscales), [X.shape[-1]])  # one for each dimension, or one for all
     wider = squared + noise_variance
-    dimensions = 1.0 if base.ard else tf.cast(tf.shape(X)[-1], wider.dtype)
-    shrink = tf.reduce_prod(tf.sqrt(squared / wider)) ** dimensions
+    shrink = tf.reduce_prod(tf.sqrt(squared / wider))
     scaled, scaled2 = X / tf.sqrt(wider), X2 / tf.sqrt(wider)
     return base.variance * shrink * tf.exp(-0.5 * _square_distances(scaled, scaled2))
 
@@ -70,6 +69,7 @@ def _square_distances(X: tf.Tensor, X2: tf.Tensor) -> tf.Tensor:
 @check_shapes("X: [N, D]", "Z: [M, D]", "return: [N, M]")
 def _noise_Kfu(orbit: GaussianNoise, base: SquaredExponential, X: TensorType, Z: TensorType) -> tf.Tensor:
     """One of the two points is noisy."""
+    orbit.check_length(tf.convert_to_tensor(X))
     return _convolved(base, tf.square(orbit.scale), X, Z)
 
 
@@ -77,6 +77,7 @@ def _noise_Kfu(orbit: GaussianNoise, base: SquaredExponential, X: TensorType, Z:
 @check_shapes("X: [N, D]", "X2: [N2, D]", "return: [N, N2]")
 def _noise_Kff(orbit: GaussianNoise, base: SquaredExponential, X: TensorType, X2: TensorType) -> tf.Tensor:
     """Both points are noisy, independently, also where x = x'."""
+    orbit.check_length(tf.convert_to_tensor(X))
     return _convolved(base, 2 * tf.square(orbit.scale), X, X2)
 
 

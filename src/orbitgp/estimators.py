@@ -92,6 +92,9 @@ def variance_of_average(Kaa: TensorType, groups: int, weights: PairWeights) -> t
     :return: [N]
     """
     Kaa = tf.convert_to_tensor(Kaa)
+    checks.integer("groups", groups, least=1)
+    if Kaa.shape[1] is not None and Kaa.shape[1] % groups:
+        raise ValueError(f"groups must divide the {Kaa.shape[1]} draws, got {groups}")
     N, size = tf.shape(Kaa)[0], tf.shape(Kaa)[1] // groups
     blocks = tf.reduce_mean(tf.reshape(Kaa, [N, groups, size, groups, size]), axis=[2, 4])
     on_diagonal = tf.linalg.trace(blocks)

@@ -72,7 +72,8 @@ def augmented(X: TensorType, orbit: Orbit, seed: int) -> np.ndarray:
     :return: [N, D], one independent draw from the orbit of each input: where g, not f, is looked at.
     """
     seed = checks.integer("seed", seed, least=0)
-    X = tf.convert_to_tensor(X)
+    checks.instance("orbit", orbit, Orbit)
+    X = tf.convert_to_tensor(_matrix(X))
     blocks = [orbit.sample(block, 1, 1, [seed, i], "iid") for i, block in enumerate(_blocks(X))]
     return tf.concat(blocks, axis=0)[:, 0, 0].numpy()
 
@@ -93,6 +94,9 @@ def kmeans(X: Any, count: int, seed: int, iterations: int = 10) -> np.ndarray:
     X = _matrix(X)
     checks.integer("count", count, least=1, most=len(X))
     checks.integer("iterations", iterations, least=1)
+    distinct = len({row.tobytes() for row in X})
+    if distinct < count:
+        raise ValueError(f"X has only {distinct} distinct points, {count} were asked for")
     rng = np.random.default_rng(checks.integer("seed", seed, least=0))
     centres = X[rng.choice(len(X), count, replace=False)]
     for _ in range(iterations):
@@ -118,6 +122,7 @@ def greedy_variance(X: Any, kernel: Kernel, count: int) -> np.ndarray:
     :return: [count, D]; fewer than ``count`` informative points is an error, since the rest would be copies.
     """
     X = _matrix(X)
+    checks.instance("kernel", kernel, Kernel)
     checks.integer("count", count, least=1, most=len(X))
     variance = np.array(kernel(X, full_cov=False))
     floor = 1e-10 * variance.max()
@@ -136,7 +141,10 @@ def greedy_variance(X: Any, kernel: Kernel, count: int) -> np.ndarray:
 
 
 def _matrix(X: Any) -> np.ndarray:
-    X = np.asarray(X, dtype=np.float64)
+    try:
+        X = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"X must be a matrix of numbers, got {X!r}") from error
     if X.ndim != 2 or not len(X):
         raise ValueError(f"X must be a matrix [N, D] with at least one row, got shape {X.shape}")
     if not np.all(np.isfinite(X)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 from check_shapes import inherit_check_shapes
 from gpflow.base import TensorType
-from gpflow.kernels import Kernel
+from gpflow.kernels import Kernel, White
 
 from orbitgp import checks
 from orbitgp.covariances import orbit_Kff, orbit_Kff_diag
@@ -27,6 +27,11 @@ class Invariant(Kernel):
         """
         super().__init__(name=name)
         self.base = checks.instance("base", base, Kernel)
+        if any(isinstance(part, White) for part in (base, *base.submodules)):
+            raise ValueError(
+                "base must not contain White: noise at a point has no average over an orbit. Noise belongs to the "
+                "likelihood, or outside: Invariant(…) + White(…)"
+            )
         self.orbit = checks.instance("orbit", orbit, Orbit)
 
     @inherit_check_shapes

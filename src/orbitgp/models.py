@@ -95,6 +95,7 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         checks.one_of("precision", precision, PRECISIONS)
         self.whiten = whiten
         self.compute_dtype = tf.float32 if precision == "mixed" else gpflow.default_float()
+        in_precision(kernel.base, self.compute_dtype)  # refuses now what it would refuse in the first step
         self.block = None if block is None else checks.integer("block", block, least=1)
         self.prediction_samples = checks.integer("prediction_samples", prediction_samples, least=1)
         self.seed = checks.integer("seed", seed, least=0)
@@ -152,8 +153,7 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         :param samples: draws for each input; the model's ``prediction_samples`` if None.
         :param seed: [2] integers that decide the draws; fixed if None, so that predictions do not change by themselves.
         """
-        samples = self.prediction_samples if samples is None else checks.integer("samples", samples, least=1)
-        seed = tf.constant([self.seed, -1]) if seed is None else tf.convert_to_tensor(seed)
+        samples, seed = self._prediction_settings(samples, seed)
         Xnew = tf.cast(Xnew, self.compute_dtype)
         L = tf.linalg.cholesky(self._Kuu())
         predict = self._predict_jointly if full_cov else self._predict_marginals
@@ -187,6 +187,34 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         mean, variance = self.predict_f(X, **sampling)
         return self.likelihood.predict_log_density(X, mean, variance, Y)
 
+    @check_shapes("X: [N, D]", "X2: [N, D]", "return[0]: [N, P]", "return[1]: [N, P]")
+    def difference(
+        self, X: TensorType, X2: TensorType, *, samples: int | None = None, seed: TensorType | None = None
+    ) -> MeanAndVariance:
+        """
+        Posterior mean and variance of f(x) − f(x'), row by row: how far the model tells x' from x.
+
+        :param X: [N, D]
+        :param X2: [N, D]
+        :param samples: and
+        :param seed: as in :meth:`predict_f`.
+        """
+        samples, seed = self._prediction_settings(samples, seed)
+        L = tf.linalg.cholesky(self._Kuu())
+        width = X.shape[1]
+
+        def predict(number: tf.Tensor, rows: tf.Tensor) -> MeanAndVariance:
+            sides = [
+                self.scheme.draw_for_prediction(self.kernel.orbit, side, samples, split(split(seed, number), i))
+                for i, side in enumerate((rows[:, :width], rows[:, width:]))
+            ]
+            prior, Kfu = self._evaluate(tf.stack(sides, axis=1), PairWeights(same=1.0, different=-1.0))
+            return self._condition(L, prior, Kfu[:, :1] - Kfu[:, 1:])
+
+        pairs = tf.cast(tf.concat([X, X2], axis=1), self.compute_dtype)
+        mean, variance = map_blocks(predict, pairs, PREDICTED_TOGETHER, (L.dtype, L.dtype))
+        return mean, variance
+
     # -- the parts ---------------------------------------------------------------------------------------------------
 
     def _batch(self, data: Any) -> Batch:
@@ -195,6 +223,10 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         if Y.shape[-1] is not None and Y.shape[-1] != self.num_latent_gps:
             raise ValueError(f"Y has {Y.shape[-1]} columns, the model has {self.num_latent_gps} outputs")
         return Batch(tf.cast(X, self.compute_dtype), Y, tf.convert_to_tensor(rest[0]) if rest else None)
+
+    def _prediction_settings(self, samples: int | None, seed: TensorType | None) -> tuple[int, tf.Tensor]:
+        samples = self.prediction_samples if samples is None else checks.integer("samples", samples, least=1)
+        return samples, tf.constant([self.seed, -1]) if seed is None else tf.convert_to_tensor(seed)
 
     def _next_seed(self) -> tf.Tensor:
         return tf.stack([tf.constant(self.seed, tf.int64), self._draws.assign_add(1)])
@@ -282,14 +314,21 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
 
         def predict(number: tf.Tensor, rows: tf.Tensor) -> MeanAndVariance:
             drawn = self.scheme.draw_for_prediction(self.kernel.orbit, rows, samples, split(seed, number))
-            k_ff, Kfu = self._evaluate(drawn[:, None], ONE_GROUP)
-            columns = self._project(L, _as_columns(Kfu))
-            variance = k_ff[:, None] + self._explained_variance(L, columns, 1, ONE_GROUP)
-            mean = tf.matmul(columns, self.q_mu, transpose_a=True)
-            return mean, tf.broadcast_to(tf.maximum(variance, 0.0), tf.shape(mean))
+            return self._condition(L, *self._evaluate(drawn[:, None], ONE_GROUP))
 
         mean, variance = map_blocks(predict, X, PREDICTED_TOGETHER, (L.dtype, L.dtype))
         return mean, variance
+
+    def _condition(self, L: tf.Tensor, prior: tf.Tensor, Kfu: tf.Tensor) -> MeanAndVariance:
+        """
+        :param prior: [N] variances of some linear functions of g.
+        :param Kfu: [N, 1, M] their covariances with u.
+        :return: their means and variances under q, each [N, P].
+        """
+        columns = self._project(L, _as_columns(Kfu))
+        variance = prior[:, None] + self._explained_variance(L, columns, 1, ONE_GROUP)
+        mean = tf.matmul(columns, self.q_mu, transpose_a=True)
+        return mean, tf.broadcast_to(tf.maximum(variance, 0.0), tf.shape(mean))  # rounding can go below zero
 
     def _predict_jointly(self, X: tf.Tensor, L: tf.Tensor, samples: int, seed: tf.Tensor) -> MeanAndVariance:
         """Mean [N, P] and covariance [P, N, N] between inputs."""

@@ -83,6 +83,7 @@ class Groups(Scheme):
 
     def draw_for_prediction(self, orbit: Orbit, X: TensorType, samples: int, seed: TensorType) -> tf.Tensor:
         """One group of ``samples``."""
+        checks.integer("samples", samples, least=1)
         return orbit.sample(X, 1, samples, seed, self.sampler)[:, 0]
 
 
@@ -92,6 +93,7 @@ def paper_scheme(samples: int) -> Groups:
 
     :param samples: S.
     """
+    checks.integer("samples", samples, least=2)
     return Groups(groups=samples, size=1, sampler="iid")
 
 

@@ -16,8 +16,8 @@ class Orbit(Module, metaclass=abc.ABCMeta):
     """
     A distribution p(x_a | x), written x_a = t(x, u) with u uniform on (0, 1)^dimension.
 
-    A subclass says how many uniforms a draw takes and what they do; parameters are ``gpflow.Parameter``s, and the
-    map is differentiable in them for fixed u (the reparameterisation trick).
+    A subclass says how many uniforms a draw takes (``dimension``) and what they do (``apply``); parameters are
+    ``gpflow.Parameter``s, and the map is differentiable in them for fixed u (the reparameterisation trick).
     """
 
     @property
@@ -27,12 +27,25 @@ class Orbit(Module, metaclass=abc.ABCMeta):
 
     @abc.abstractmethod
     @check_shapes("X: [N, D]", "U: [N, S, dimension]", "return: [N, S, D]")
+    def apply(self, X: tf.Tensor, U: tf.Tensor) -> tf.Tensor:
+        """
+        What :meth:`transform` does once it has looked at its arguments: U has the right length and X's precision.
+        """
+
+    @check_shapes("X: [N, D]", "U: [N, S, dimension]", "return: [N, S, D]")
     def transform(self, X: TensorType, U: TensorType) -> tf.Tensor:
         """
         :param X: [N, D]
         :param U: [N, S, dimension]; S draws for each input.
         :return: [N, S, D], in the precision of X.
         """
+        X = tf.convert_to_tensor(X)
+        U = tf.cast(U, X.dtype)
+        if U.shape[2] != self.dimension:
+            raise ValueError(
+                f"U must have {self.dimension} uniforms a draw for {type(self).__name__}, got {U.shape[2]}"
+            )
+        return self.apply(X, U)
 
     @check_shapes("X: [N, D]", "return: [N, groups, size, D]")
     def sample(self, X: TensorType, groups: int, size: int, seed: TensorType, sampler: str = "sobol") -> tf.Tensor:
@@ -74,11 +87,17 @@ class FiniteOrbit(Orbit):
         """One uniform picks one of the P points."""
         return 1
 
+    def chosen_points(self, U: tf.Tensor) -> tf.Tensor:
+        """
+        :param U: [N, S, 1]
+        :return: [N, S], ⌊u P⌋; in float64, so that all precisions choose the same.
+        """
+        return tf.cast(tf.floor(tf.cast(U[:, :, 0], tf.float64) * self.order), tf.int32)
+
     @inherit_check_shapes
-    def transform(self, X: TensorType, U: TensorType) -> tf.Tensor:
-        """Draw s of input n is point ⌊u P⌋ of its orbit."""
-        chosen = tf.cast(tf.floor(U[:, :, 0] * self.order), tf.int32)
-        return tf.gather(self.full(X), chosen, batch_dims=1)
+    def apply(self, X: tf.Tensor, U: tf.Tensor) -> tf.Tensor:
+        """Gathers the chosen points of each orbit."""
+        return tf.gather(self.full(X), self.chosen_points(U), batch_dims=1)
 
     @check_shapes("X: [N, D]", "return: [N, count, D]")
     def sample_without_replacement(self, X: TensorType, count: int, seed: TensorType) -> tf.Tensor:

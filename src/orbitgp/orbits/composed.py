@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 from check_shapes import inherit_check_shapes
-from gpflow.base import TensorType
 
 from orbitgp import checks
 from orbitgp.orbits.base import Orbit
@@ -20,6 +19,8 @@ class Composed(Orbit):
         :param orbits: the steps, first to last.
         """
         super().__init__(name=name)
+        if not isinstance(orbits, Sequence):
+            raise TypeError(f"orbits must be a list of orbits, got {type(orbits).__name__}")
         if not orbits:
             raise ValueError("orbits must name at least one orbit, got none")
         self.orbits = [checks.instance(f"orbits[{i}]", orbit, Orbit) for i, orbit in enumerate(orbits)]
@@ -30,9 +31,8 @@ class Composed(Orbit):
         return sum(orbit.dimension for orbit in self.orbits)
 
     @inherit_check_shapes
-    def transform(self, X: TensorType, U: TensorType) -> tf.Tensor:
+    def apply(self, X: tf.Tensor, U: tf.Tensor) -> tf.Tensor:
         """Each step takes every draw of the step before as an input of its own."""
-        X, U = tf.convert_to_tensor(X), tf.convert_to_tensor(U)
         N, S, D = tf.shape(X)[0], tf.shape(U)[1], tf.shape(X)[1]
         first, *rest = tf.split(U, [orbit.dimension for orbit in self.orbits], axis=-1)
         drawn = self.orbits[0].transform(X, first)

@@ -8,7 +8,6 @@ import numpy as np
 import tensorflow as tf
 from check_shapes import inherit_check_shapes
 from gpflow import Parameter
-from gpflow.base import TensorType
 
 from orbitgp import checks
 from orbitgp.bijectors import Reflect
@@ -21,7 +20,7 @@ MODES = ("warp", "tangent")
 
 def gaussian_smoother(length: int, width: float) -> np.ndarray:
     """
-    :param width: standard deviation of the Gaussian, in pixels.
+    :param width: standard deviation of the Gaussian, in pixels, more than 0.
     :return: [length, length], the matrix that smooths a signal with zeros beyond its ends; rows of the untruncated
         Gaussian sum to one.
     """
@@ -101,9 +100,9 @@ class LocalDeformation(ImageOrbit):
         return len(GENERATORS) + 1 + 2 * self._rows.shape[1] * self._columns.shape[1]
 
     @inherit_check_shapes
-    def transform(self, X: TensorType, U: TensorType) -> tf.Tensor:
+    def apply(self, X: tf.Tensor, U: tf.Tensor) -> tf.Tensor:
         """Deforms each image as described above."""
-        images, U = self._images(X), tf.convert_to_tensor(U)
+        images = self._images(X)
         dtype, last = images.dtype, len(GENERATORS)
         signs = 2 * U[:, :, : last + 1] - 1
         ux, uy = self._displacement(signs[:, :, :last], U[:, :, last + 1 :])
@@ -146,7 +145,8 @@ class LocalDeformation(ImageOrbit):
         ranks = [2, rows.shape[1], columns.shape[1]]
         noise = tf.reshape(tf.math.ndtri(field_uniforms), tf.concat([tf.shape(field_uniforms)[:2], ranks], 0))
         field = tf.einsum("hr,nscrq,wq->nschw", rows, noise, columns)
-        return field * tf.math.rsqrt(tf.reduce_mean(tf.square(field), axis=[2, 3, 4], keepdims=True))
+        size = tf.sqrt(tf.reduce_mean(tf.square(field), axis=[2, 3, 4], keepdims=True))
+        return tf.math.divide_no_nan(field, size)
 
     def _image_gradient(self, images: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """

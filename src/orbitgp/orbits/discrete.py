@@ -36,7 +36,10 @@ class Permutation(FiniteOrbit):
             coordinates. For strict invariance the rows must form a group.
         """
         super().__init__(name=name)
-        array = np.asarray(tables)
+        try:
+            array = np.asarray(tables)
+        except ValueError as error:
+            raise ValueError("tables must have rows of one length") from error
         if array.ndim != 2 or not np.issubdtype(array.dtype, np.integer):
             raise ValueError(f"tables must be integers of shape [P, D], got {array.dtype} of shape {array.shape}")
         wrong = np.flatnonzero(np.any(np.sort(array, axis=1) != np.arange(array.shape[1]), axis=1))

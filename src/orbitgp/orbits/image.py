@@ -64,7 +64,7 @@ class AffineOrbit(ImageOrbit):
         """
 
     @inherit_check_shapes
-    def transform(self, X: TensorType, U: TensorType) -> tf.Tensor:
+    def apply(self, X: tf.Tensor, U: tf.Tensor) -> tf.Tensor:
         """Samples each image at A p + t."""
         return warp_affine(self, X, self.matrices(U))
 
@@ -101,7 +101,8 @@ class Rotation(AffineOrbit):
     def __init__(self, shape: Any, alpha: float = 45.0, trainable: bool = True, name: str | None = None) -> None:
         """
         :param alpha: largest angle in degrees, in [0, 180]. Behind it stands the angle in radians, folded at both
-            ends, so that learning can start at any angle, ±180° included.
+            ends, so that learning can start at any angle, ±180° included. Only at exactly 0 is the gradient that
+            of one side of a kink, since bilinear interpolation has one at every pixel: start a little above.
         :param trainable: whether α is learned.
         """
         super().__init__(shape, name=name)
@@ -142,9 +143,9 @@ class QuantisedRotation(ImageOrbit, FiniteOrbit):
         return self._rotate(X, tf.range(self.order, dtype=tf.int32)[None, :])
 
     @inherit_check_shapes
-    def transform(self, X: TensorType, U: TensorType) -> tf.Tensor:
+    def apply(self, X: tf.Tensor, U: tf.Tensor) -> tf.Tensor:
         """Turns by the drawn angles only, where the listing would turn by all P."""
-        return self._rotate(X, tf.cast(tf.floor(U[:, :, 0] * self.order), tf.int32))
+        return self._rotate(X, self.chosen_points(U))
 
     def _rotate(self, X: TensorType, steps: tf.Tensor) -> tf.Tensor:
         X = tf.convert_to_tensor(X)

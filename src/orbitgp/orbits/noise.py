@@ -5,7 +5,6 @@ from __future__ import annotations
 import tensorflow as tf
 from check_shapes import inherit_check_shapes
 from gpflow import Parameter
-from gpflow.base import TensorType
 from gpflow.utilities import positive
 
 from orbitgp import checks
@@ -32,8 +31,13 @@ class GaussianNoise(Orbit):
         """One uniform for each coordinate."""
         return self._dimension
 
+    def check_length(self, X: tf.Tensor) -> None:
+        """Raises an error unless inputs are as long as the noise."""
+        if X.shape[-1] is not None and X.shape[-1] != self._dimension:
+            raise ValueError(f"X has {X.shape[-1]} columns, the noise has {self._dimension}")
+
     @inherit_check_shapes
-    def transform(self, X: TensorType, U: TensorType) -> tf.Tensor:
+    def apply(self, X: tf.Tensor, U: tf.Tensor) -> tf.Tensor:
         """X + scale Φ⁻¹(U)"""
-        X = tf.convert_to_tensor(X)
+        self.check_length(X)
         return X[:, None, :] + tf.cast(self.scale, X.dtype) * tf.math.ndtri(U)

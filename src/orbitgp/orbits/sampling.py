@@ -50,6 +50,8 @@ def uniforms(
     checks.integer("size", size, least=1)
     checks.integer("dimension", dimension, least=1)
     checks.one_of("sampler", sampler, SAMPLERS)
+    if sampler == "sobol" and dimension > qmc.Sobol.MAXDIM:
+        raise ValueError(f"Sobol sets have at most {qmc.Sobol.MAXDIM} dimensions, got {dimension}; use sampler 'iid'")
 
     def random_bits(draws: int) -> tf.Tensor:
         shape = [images, groups, draws, dimension]

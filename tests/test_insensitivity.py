@@ -1,0 +1,113 @@
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from orbitgp import orbits
+from orbitgp.inducing import BasePoints
+from orbitgp.insensitivity import insensitivity
+from orbitgp.kernels import Invariant
+from orbitgp.models import InvariantSVGP
+from orbitgp.schemes import FullOrbit, Groups
+
+D, THRESHOLDS = 2, np.array([0.05, 0.3, 1.0])
+X = np.random.default_rng(0).normal(size=(5, D))
+
+
+def make_model(orbit, **settings):
+    rng = np.random.default_rng(1)
+    kernel = Invariant(gpflow.kernels.SquaredExponential(1.7, 0.8), orbit)
+    model = InvariantSVGP(
+        kernel, gpflow.likelihoods.Gaussian(0.1), BasePoints(rng.normal(size=(6, D))), num_latent_gps=2, **settings
+    )
+    model.q_mu.assign(rng.normal(size=(6, 2)))
+    model.q_sqrt.assign(0.5 * np.eye(6)[None])
+    return model
+
+
+def test_a_strictly_invariant_model_never_deviates():
+    model = make_model(orbits.Permutation([[0, 1], [1, 0]]), scheme=FullOrbit())
+    for view in ("prior", "posterior"):
+        found = insensitivity(model, X, [1e-6], view=view)
+        np.testing.assert_allclose(found.probability, 0.0, atol=1e-12)
+        np.testing.assert_allclose(found.expected_square, 0.0, atol=1e-12)
+
+
+def test_under_the_prior_against_sampled_functions():
+    """An orbit that is no group: neighbours overlap but do not agree. Functions are drawn from the scaled kernel."""
+    model = make_model(orbits.Permutation([[0, 1], [1, 0]]), scheme=FullOrbit())
+    model.kernel.orbit = Neighbours()
+    found = insensitivity(model, X, THRESHOLDS, view="prior", draws=64)
+    moved = model.kernel.orbit.full(X).numpy()  # the draws are points of the orbit, each equally likely
+    rng = np.random.default_rng(2)
+    for x, candidates, probability in zip(X, moved, found.probability[:, 0], strict=True):
+        points = np.concatenate([x[None], candidates])
+        K = model.kernel(points).numpy()
+        K /= np.sqrt(np.outer(np.diag(K), np.diag(K)))
+        f = rng.multivariate_normal(np.zeros(len(points)), K, size=20_000, method="eigh")
+        squares = (f[:, :1] - f[:, 1:]) ** 2
+        sampled = (squares[..., None] > THRESHOLDS).mean(axis=(0, 1))
+        np.testing.assert_allclose(probability, sampled, atol=0.01)
+
+
+class Neighbours(orbits.FiniteOrbit):
+    """x itself and two points beside it."""
+
+    @property
+    def order(self):
+        return 3
+
+    def full(self, X):
+        X = tf.convert_to_tensor(X)
+        return X[:, None, :] + tf.constant([[0.0, 0.0], [0.4, 0.0], [0.0, 0.7]], X.dtype)
+
+
+def test_under_the_posterior_against_sampled_functions():
+    model = make_model(Neighbours(), scheme=FullOrbit())
+    found = insensitivity(model, X, THRESHOLDS, draws=64)
+    assert found.probability.shape == (5, 2, 3)
+    moved = model.kernel.orbit.full(X).numpy()
+    for x, candidates, probability, square in zip(X, moved, found.probability, found.expected_square, strict=True):
+        f = model.predict_f_samples(np.concatenate([x[None], candidates]), 20_000, full_cov=True).numpy()
+        squares = (f[:, :1] - f[:, 1:]) ** 2
+        np.testing.assert_allclose(probability, (squares[..., None] > THRESHOLDS).mean(axis=(0, 1)), atol=0.015)
+        np.testing.assert_allclose(square, squares.mean(axis=(0, 1)), rtol=0.1)
+
+
+@pytest.mark.parametrize("view", ["prior", "posterior"])
+def test_the_lemma_holds_and_is_no_empty_word(view):
+    model = make_model(orbits.GaussianNoise(D, 0.5), scheme=Groups(2, 4))
+    found = insensitivity(model, X, THRESHOLDS, view=view)
+    assert np.all(found.probability <= found.bound + 1e-12)
+    assert np.any(found.bound < 1)
+    assert np.all(np.diff(found.probability, axis=-1) <= 0)
+
+
+def test_a_continuous_orbit_against_its_closed_form():
+    orbit = orbits.GaussianNoise(D, 0.5)
+    model = make_model(orbit, scheme=Groups(2, 4))
+    found = insensitivity(model, X, THRESHOLDS, view="prior", draws=256, samples=128)
+    near = orbit.sample(X, 1, 256, [5, 6])[:, 0].numpy()
+    correlation = np.array([model.kernel(x[None], moved).numpy()[0] for x, moved in zip(X, near, strict=True)])
+    correlation /= model.kernel(X[:1], full_cov=False).numpy()[0]
+    exact = 2 * (1 - correlation.mean(axis=1))
+    np.testing.assert_allclose(found.expected_square[:, 0], exact, rtol=0.1)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "says"),
+    [
+        ({"model": 3}, TypeError, "model must be an InvariantSVGP"),
+        ({"view": "both"}, ValueError, "view must be one of 'prior', 'posterior'"),
+        ({"thresholds": []}, ValueError, "thresholds"),
+        ({"thresholds": [0.0]}, ValueError, "thresholds"),
+        ({"thresholds": [np.nan]}, ValueError, "thresholds"),
+        ({"draws": 0}, ValueError, "draws"),
+        ({"samples": 0}, ValueError, "samples"),
+        ({"seed": -1}, ValueError, "seed"),
+    ],
+)
+def test_bad_arguments_are_named(change, error, says):
+    arguments = {"model": make_model(orbits.Identity(), scheme=FullOrbit()), "X": X, "thresholds": [1.0]} | change
+    with pytest.raises(error, match=says):
+        insensitivity(**arguments)

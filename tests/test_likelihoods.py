@@ -1,0 +1,181 @@
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from orbitgp.likelihoods import (
+    Batch,
+    IndependentGroups,
+    Moments,
+    PolyaGammaBernoulli,
+    RecognitionNetwork,
+    TiltTable,
+    expected_log_density,
+    polya_gamma_bound,
+    polya_gamma_precision,
+)
+
+CASES = [(y, mean, deviation) for y in (-1.0, 1.0) for mean in (-3.0, -0.4, 0.0, 2.0) for deviation in (0.05, 1.0, 4.0)]
+
+
+def column(*values):
+    return np.array(values)[:, None]
+
+
+def expected_log_sigmoid(y, mean, deviation):
+    return quad(
+        lambda f: -np.logaddexp(0, -y * f) * norm.pdf(f, mean, deviation),
+        mean - 12 * deviation,
+        mean + 12 * deviation,
+        points=[mean],
+    )[0]
+
+
+def bound(y, mean, deviation, c):
+    return polya_gamma_bound(column(y), column(mean), column(mean**2 + deviation**2), column(c)).numpy()[0, 0]
+
+
+@pytest.mark.parametrize(("y", "mean", "deviation"), CASES)
+def test_the_bound_lies_below_quadrature_and_is_tightest_at_the_second_moment(y, mean, deviation):
+    exact = expected_log_sigmoid(y, mean, deviation)
+    best = np.sqrt(mean**2 + deviation**2)
+    tilts = np.concatenate([[0.0, 1e-4], np.geomspace(1e-2, 30, 60)])
+    values = np.array([bound(y, mean, deviation, c) for c in tilts])
+    assert np.all(values <= exact + 1e-9)
+    assert bound(y, mean, deviation, best) >= values.max() - 1e-12
+    step = 1e-4
+    for c in (best - step, best + step):
+        assert bound(y, mean, deviation, c) <= bound(y, mean, deviation, best)
+
+
+def test_the_bound_touches_where_f_is_certain():
+    for f in (0.0, 0.7, -2.5):
+        assert bound(1.0, f, 0.0, abs(f)) == pytest.approx(-np.logaddexp(0, -f), abs=1e-12)
+
+
+def test_the_bound_is_the_polya_gamma_one():
+    """−½θ(c)E f² + ½yμ − log 2 − KL(PG(1, c) ‖ PG(1, 0)), the KL being log cosh(c/2) − ½c²θ(c)."""
+    y, mean, second, c = -1.0, 0.3, 1.7, 2.2
+    theta = np.tanh(c / 2) / (2 * c)
+    divergence = np.log(np.cosh(c / 2)) - 0.5 * c**2 * theta
+    expected = 0.5 * y * mean - 0.5 * theta * second - np.log(2) - divergence
+    found = polya_gamma_bound(column(y), column(mean), column(second), column(c))
+    np.testing.assert_allclose(found, [[expected]], rtol=1e-13)
+
+
+def test_the_precision_is_smooth_through_its_limit():
+    tilts = tf.constant([0.0, 1e-8, 0.999e-3, 1.001e-3, 1.0, 1e4], tf.float64)
+    found = polya_gamma_precision(tilts).numpy()
+    np.testing.assert_allclose(found[:2], 0.25, rtol=1e-12)
+    np.testing.assert_allclose(found[2:], np.tanh(tilts[2:] / 2) / (2 * tilts[2:]), rtol=1e-10)
+    with tf.GradientTape() as tape:
+        tape.watch(tilts)
+        total = tf.reduce_sum(polya_gamma_precision(tilts))
+    assert np.all(np.isfinite(tape.gradient(total, tilts)))
+
+
+def test_a_large_tilt_does_not_overflow():
+    assert np.isfinite(bound(1.0, 3.0, 1.0, 1e5))
+
+
+def moments(rng, N=4, P=2):
+    mean = rng.normal(size=(N, P))
+    return Moments(tf.constant(mean), tf.constant(mean**2), tf.constant(rng.uniform(0.1, 1, size=(N, 1))))
+
+
+def never():
+    raise AssertionError("the independent estimate was asked for")
+
+
+def test_the_gaussian_expectation_is_gpflows_when_the_moments_are_exact():
+    rng = np.random.default_rng(0)
+    likelihood, found = gpflow.likelihoods.Gaussian(0.4), moments(rng)
+    X, Y = tf.zeros([4, 3], tf.float64), tf.constant(rng.normal(size=(4, 2)))
+    ours = expected_log_density(likelihood, Batch(X, Y), found, never)
+    variance = tf.broadcast_to(found.variance, [4, 2])
+    np.testing.assert_allclose(ours, likelihood.variational_expectations(X, found.mean, variance, Y), rtol=1e-12)
+
+
+def test_a_noise_that_depends_on_the_input_is_used():
+    function = gpflow.functions.Linear([[1.0]], [0.5])
+    likelihood = gpflow.likelihoods.Gaussian(variance=function)
+    X = tf.constant([[0.0], [2.0]], tf.float64)
+    found = Moments(*(tf.zeros([2, 1], tf.float64) for _ in range(3)))
+    ours = expected_log_density(likelihood, Batch(X, tf.zeros([2, 1], tf.float64)), found, never)
+    np.testing.assert_allclose(ours, -0.5 * np.log(2 * np.pi * np.array([0.5, 2.5])), rtol=1e-10)
+
+
+def test_other_likelihoods_are_refused():
+    with pytest.raises(TypeError, match="Bernoulli is not linear"):
+        expected_log_density(gpflow.likelihoods.Bernoulli(), Batch(None, None), None, never)
+
+
+def test_the_network_depends_on_input_and_label_and_starts_near_one():
+    network = RecognitionNetwork(5, hidden=(8, 3), outputs=2, seed=1)
+    rng = np.random.default_rng(0)
+    X, Y = tf.constant(rng.normal(size=(6, 5))), tf.constant(np.sign(rng.normal(size=(6, 2))))
+    c = network(Batch(X, Y), never)
+    assert c.shape == (6, 2)
+    assert np.all(c > 0)
+    assert 0.3 < np.mean(c) < 3
+    assert np.all(np.abs(network(Batch(X, -Y), never) - c) > 0)
+    assert np.all(np.abs(network(Batch(X + 1, Y), never) - c) > 0)
+    assert len(network.trainable_variables) == 6
+    again = RecognitionNetwork(5, hidden=(8, 3), outputs=2, seed=1)
+    np.testing.assert_array_equal(again(Batch(X, Y), never), c)
+    single = RecognitionNetwork(5, hidden=(), outputs=2)
+    assert single(Batch(tf.cast(X, tf.float32), Y), never).dtype == tf.float64
+
+
+def test_the_table_gathers_its_rows():
+    table = TiltTable(5, outputs=2)
+    table.values.assign(np.arange(1.0, 11.0).reshape(5, 2))
+    batch = Batch(tf.zeros([2, 1]), tf.ones([2, 2], tf.float64), tf.constant([4, 0]))
+    np.testing.assert_allclose(table(batch, never), [[9, 10], [1, 2]], rtol=1e-12)
+
+
+def test_independent_groups_take_the_root_and_forgive_a_negative_estimate():
+    second = tf.constant([[4.0], [-0.1]], tf.float64)
+    with tf.GradientTape() as tape:
+        tape.watch(second)
+        c = IndependentGroups()(None, lambda: second)
+    np.testing.assert_array_equal(c, [[2.0], [0.0]])
+    assert tape.gradient(c, second) is None
+
+
+@pytest.mark.parametrize(("mean", "deviation"), [(0.0, 1.0), (1.5, 0.2), (-2.0, 2.0)])
+def test_predictive_probabilities_against_quadrature(mean, deviation):
+    likelihood = PolyaGammaBernoulli(IndependentGroups())
+    exact = quad(
+        lambda f: norm.pdf(f, mean, deviation) / (1 + np.exp(-f)), mean - 12 * deviation, mean + 12 * deviation
+    )[0]
+    Fmu, Fvar = tf.constant([[mean]], tf.float64), tf.constant([[deviation**2]], tf.float64)
+    assert likelihood.predict_probability(Fmu, Fvar).numpy()[0, 0] == pytest.approx(exact, abs=2e-4)
+    X = tf.zeros([1, 0], tf.float64)
+    average, spread = likelihood.predict_mean_and_var(X, Fmu, Fvar)
+    assert average.numpy()[0, 0] == pytest.approx(2 * exact - 1, abs=4e-4)
+    assert spread.numpy()[0, 0] == pytest.approx(1 - (2 * exact - 1) ** 2, abs=2e-3)  # of a label ±1
+    for y, p in ((1.0, exact), (-1.0, 1 - exact)):
+        density = likelihood.predict_log_density(X, Fmu, Fvar, tf.constant([[y]], tf.float64))
+        assert np.exp(density.numpy()[0]) == pytest.approx(p, abs=2e-4)
+        expectation = likelihood.variational_expectations(X, Fmu, Fvar, tf.constant([[y]], tf.float64))
+        assert expectation.numpy()[0] == pytest.approx(expected_log_sigmoid(y, mean, deviation), abs=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "says"),
+    [
+        (lambda: PolyaGammaBernoulli("network"), TypeError, "tilt must be a Tilt, got str"),
+        (lambda: RecognitionNetwork(0), ValueError, "dimension"),
+        (lambda: RecognitionNetwork(3, hidden=(4, 0)), ValueError, r"hidden\[1\]"),
+        (lambda: RecognitionNetwork(3, outputs=-1), ValueError, "outputs"),
+        (lambda: RecognitionNetwork(3, seed=-1), ValueError, "seed"),
+        (lambda: TiltTable(0), ValueError, "num_data"),
+        (lambda: TiltTable(3, outputs=1.5), TypeError, "outputs"),
+    ],
+)
+def test_bad_settings_are_named(make, error, says):
+    with pytest.raises(error, match=says):
+        make()
