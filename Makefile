@@ -5,9 +5,8 @@ PYTHON = python3 python3.12 python3.11 python3.10
 
 BIN := .venv/bin
 
-# TensorFlow: no start-up chatter, and no kernels that reorder floating-point sums.
+# TensorFlow: no start-up chatter.
 export TF_CPP_MIN_LOG_LEVEL := 2
-export TF_ENABLE_ONEDNN_OPTS := 0
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -19,8 +18,8 @@ help:  ## list the targets
 test: lint  ## check style and types, then run the tests with coverage
 	$(BIN)/python -m pytest -n 2 --cov
 
-run: .venv/.stamp  ## train the toy
-	$(BIN)/python -m orbitgp.toy
+run: .venv/.stamp  ## fit the toy of figure 2 and draw it
+	$(BIN)/python workflow/scripts/toy.py
 
 lint: .venv/.stamp  ## check style, format and types
 	$(BIN)/ruff check

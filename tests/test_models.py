@@ -319,6 +319,7 @@ def test_mixed_precision_sees_the_same_draws_and_nearly_the_same_bound(data):
             tf.convert_to_tensor(in_mixed), tf.convert_to_tensor(in_float64), rtol=1e-3, atol=1e-4 * scale
         )
     assert mixed.predict_f(data[0])[0].dtype == tf.float64
+    assert not tf.config.experimental.tensor_float_32_execution_enabled()
 
 
 def test_draws_change_from_call_to_call_but_not_for_a_seed(data):

@@ -75,7 +75,7 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
             likelihood of one noise variance; ``"per_output"``: one for each.
         :param whiten: whether q is over v with u = L v, L Lᵀ = k_uu.
         :param precision: ``"float64"``, or ``"mixed"``: the orbit and the base kernel between draws and Z in float32,
-            k_uu, its factor and all solves in float64.
+            k_uu, its factor and all solves in float64. It turns TensorFloat-32 off in this process.
         :param block: how many inputs have their draws in memory at a time; a backward pass then draws again, which
             costs about a third of the time more and takes memory by the block instead of the batch. None for all.
         :param jitter: added to the diagonal of k_uu; GPflow's default if None. It is a variable, ``model.jitter``.
@@ -95,6 +95,8 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         checks.one_of("precision", precision, PRECISIONS)
         self.whiten = whiten
         self.compute_dtype = tf.float32 if precision == "mixed" else gpflow.default_float()
+        if precision == "mixed":  # ten bits of mantissa, which GPUs else take for float32 products, are too few
+            tf.config.experimental.enable_tensor_float_32_execution(False)
         in_precision(kernel.base, self.compute_dtype)  # refuses now what it would refuse in the first step
         self.block = None if block is None else checks.integer("block", block, least=1)
         self.prediction_samples = checks.integer("prediction_samples", prediction_samples, least=1)

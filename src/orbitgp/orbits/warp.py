@@ -23,24 +23,27 @@ def displace(images: TensorType, dx: TensorType, dy: TensorType) -> tf.Tensor:
     """
     N, H, W, C = tf.unstack(tf.shape(images))
     dtype = images.dtype
+    one = tf.ones([], dtype)
     columns = dx + tf.range(tf.cast(W, dtype), dtype=dtype)[None, :]
     rows = dy + tf.range(tf.cast(H, dtype), dtype=dtype)[:, None]
     x, left = _cell(columns, W)
     y, top = _cell(rows, H)
-    first = tf.range(N)[:, None, None, None] * ((H + 1) * (W + 1))
-    cells = tf.reshape(_cell_polynomials(images), [-1, 4 * C])
-    return _interpolate(cells, first + top * (W + 1) + left, x, y)
+    # cells are numbered in floating point, exact below 2²⁴: integer arithmetic of TensorFlow has no GPU kernels
+    cell = tf.cast(top * (tf.cast(W, dtype) + one) + left, tf.int32)
+    cells = tf.reshape(_cell_polynomials(images), [N, (H + 1) * (W + 1), 4 * C])
+    return _interpolate(cells, cell, x, y)
 
 
 def _cell(coordinate: tf.Tensor, length: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """
     :param coordinate: in pixels; anything at or beyond one pixel outside falls on the zeros around the image.
-    :return: the position inside its cell, in [0, 1], and the cell's number, 0 for the one that begins at pixel −1.
+    :return: the position inside its cell, in [0, 1], and the cell's number, 0 for the one that begins at pixel −1,
+        a whole number in floating point.
     """
     end = tf.cast(length, coordinate.dtype)
     inside = tf.clip_by_value(coordinate, -tf.ones([], coordinate.dtype), end)
     begin = tf.minimum(tf.floor(inside), end - 1)
-    return inside - begin, tf.cast(begin, tf.int32) + 1
+    return inside - begin, begin + 1
 
 
 def _cell_polynomials(images: tf.Tensor) -> tf.Tensor:
@@ -64,15 +67,15 @@ def _interpolate(
     a + b x + c y + d x y for each index. The gradient gathers again instead of keeping what was gathered, which
     is five times the size of the result and would set the peak of a training step's memory.
 
-    :param cells: [K, 4 C]
-    :param index: [...] into cells.
-    :param x: [...] and
-    :param y: [...] positions inside the cells.
-    :return: [..., C]
+    :param cells: [N, K, 4 C]
+    :param index: [N, ...] into the cells of each image.
+    :param x: [N, ...] and
+    :param y: [N, ...] positions inside the cells.
+    :return: [N, ..., C]
     """
 
     def coefficients() -> list[tf.Tensor]:
-        return tf.split(tf.gather(cells, index), 4, axis=-1)
+        return tf.split(tf.gather(cells, index, batch_dims=1), 4, axis=-1)
 
     def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor | None, ...]:
         _, b, c, d = coefficients()
@@ -80,8 +83,10 @@ def _interpolate(
         of_y = tf.reduce_sum(upstream * (c + x[..., None] * d), axis=-1)
         xs, ys = x[..., None], y[..., None]
         terms = tf.concat([upstream, upstream * xs, upstream * ys, upstream * xs * ys], axis=-1)
-        of_cells = tf.math.unsorted_segment_sum(terms, index, tf.shape(cells)[0])
-        return of_cells, None, of_x, of_y
+        N, K = tf.shape(cells, tf.int64)[0], tf.shape(cells, tf.int64)[1]
+        first = tf.reshape(tf.range(N) * K, [-1] + [1] * (len(index.shape) - 1))
+        flat = tf.math.unsorted_segment_sum(terms, first + tf.cast(index, tf.int64), N * K)
+        return tf.reshape(flat, tf.shape(cells)), None, of_x, of_y
 
     a, b, c, d = coefficients()
     xs, ys = x[..., None], y[..., None]

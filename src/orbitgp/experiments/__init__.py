@@ -1,0 +1,1 @@
+"""The paper's experiments: from settings to numbers and arrays, without files and without figures."""

@@ -1,0 +1,1 @@
+"""The paper's figures, drawn from numbers and arrays alone: nothing here loads TensorFlow."""

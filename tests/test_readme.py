@@ -1,0 +1,55 @@
+"""README's code is run as it stands there."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+SNIPPETS = re.findall(r"```python\n(.*?)```", README, flags=re.S)
+
+
+def test_own_images_in_twenty_lines_at_most(mnist_data, tmp_path):
+    code = SNIPPETS[0]
+    assert len(code.splitlines()) <= 20
+    small = mnist_data.train.take(1500)
+    thumbnails = small.images.reshape(-1, 14, 2, 14, 2).mean(axis=(2, 4))
+    np.savez(tmp_path / "my_images.npz", images=thumbnails, labels=small.labels)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=600
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    error = float(re.search(r"test error ([0-9.]+)", done.stdout)[1])
+    assert error < 0.3  # a tenth of guessing right: it learns, and no more is asked of it
+
+
+def test_an_orbit_of_ones_own():
+    import gpflow
+    import tensorflow as tf
+
+    from orbitgp.inducing import BasePoints
+    from orbitgp.kernels import Invariant
+    from orbitgp.likelihoods import PolyaGammaBernoulli, RecognitionNetwork
+    from orbitgp.models import InvariantSVGP
+
+    names: dict = {}
+    exec(SNIPPETS[1], names)
+    orbit = names["Brightness"]()
+    X = np.random.default_rng(0).uniform(size=(4, 6))
+    drawn = orbit.sample(X, 2, 8, [0, 0]).numpy()
+    ratios = drawn / X[:, None, None]
+    assert np.all((ratios > 0.8) & (ratios < 1.2))
+    kernel = Invariant(gpflow.kernels.SquaredExponential(), orbit)
+    model = InvariantSVGP(kernel, PolyaGammaBernoulli(RecognitionNetwork(6)), BasePoints(X), precision="mixed")
+    with tf.GradientTape() as tape:
+        bound = model.elbo((X, np.ones((4, 1))))
+    assert np.isfinite(tape.gradient(bound, orbit.trainable_variables)[0])
+
+
+@pytest.mark.parametrize("link", re.findall(r"\]\(([^)#]+)\)", README))
+def test_links_lead_somewhere(link):
+    assert (ROOT / link).exists()
