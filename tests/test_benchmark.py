@@ -1,9 +1,11 @@
 """The benchmark runs and says what it should; how fast it is, is no matter of tests."""
 
 import importlib.util
+import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -14,10 +16,7 @@ SOURCE = Path(__file__).parents[1] / "benchmarks" / "step.py"
 def step():
     spec = importlib.util.spec_from_file_location("benchmark_step", SOURCE)
     module = importlib.util.module_from_spec(spec)
-    # dataclasses look their module up by its name
-    import sys
-
-    sys.modules[spec.name] = module
+    sys.modules[spec.name] = module  # where dataclasses look their module up
     spec.loader.exec_module(module)
     return module
 
@@ -30,14 +29,14 @@ def test_every_orbit_and_estimator_is_measured(step):
     for setting in settings:
         found = step.measure(setting, repeats=1, parts=setting == tiny)
         assert found["step_ms"] > 0
-        assert found["peak_mb"] > 0
+        assert np.isfinite(found["peak_mb"])
     assert {"draw_ms", "forward_ms"} <= set(step.measure(tiny, repeats=1, parts=True))
 
 
 def test_the_table_has_ratios_to_its_first_row(step, monkeypatch, tmp_path):
     stages = dict.fromkeys(("draw_ms", "draw_and_kernel_ms", "forward_ms", "forward_and_backward_ms"), 1.0)
     times = iter([8.0, 2.0, 8.0, 2.0])
-    monkeypatch.setattr(step, "in_own_process", lambda *_: {"step_ms": next(times), "peak_mb": 10.0, **stages})
+    monkeypatch.setattr(step, "in_own_process", lambda *_, **__: {"step_ms": next(times), "peak_mb": 10.0, **stages})
     monkeypatch.setattr(step, "COMPARISONS", {"pair": [step.PAPER, step.Setting()]})
     frame = step.run(["pair"], turns=2, repeats=1)
     assert list(frame.time_ratio) == [1.0, 0.25]
