@@ -235,7 +235,9 @@ def write(frame: Any, folder: Path, command: str) -> None:
     parts.iloc[:, 0] = frame["draw_ms"]
     shares = parts.clip(lower=0).div(frame["step_ms"], axis=0) * 100
     shares.columns = ["draw %", "kernel %", "solves %", "backward %", "update %"]
-    shown = frame[[*asdict(Setting()), "step_ms", "time_ratio", "peak_mb", "memory_ratio"]].join(shares.round(0))
+    shown = frame[[*asdict(Setting()), "step_ms", "time_ratio", "peak_mb", "memory_ratio"]].join(
+        shares.round(0).astype(int)
+    )
     lines = [
         "# A training step",
         "",
@@ -250,10 +252,11 @@ def write(frame: Any, folder: Path, command: str) -> None:
 
 def _markdown(frame: Any) -> str:
     def cell(value: Any) -> str:
-        return f"{value:.2f}" if isinstance(value, float) and value < 10 else (
-            f"{value:.0f}" if isinstance(value, float) else str(value))  # fmt: skip
+        if isinstance(value, float):
+            return "–" if value != value else f"{value:.2f}" if value < 10 else f"{value:.0f}"
+        return str(value)
 
-    table = [list(frame.columns), ["---"] * frame.shape[1], *frame.values.tolist()]
+    table = [list(frame.columns), ["---"] * frame.shape[1], *frame.astype(object).values.tolist()]
     return "\n".join("| " + " | ".join(cell(value) for value in row) + " |" for row in table)
 
 

@@ -17,7 +17,7 @@ from gpflow.models.training_mixins import ExternalDataTrainingLossMixin
 from gpflow.utilities import triangular
 
 from orbitgp import checks
-from orbitgp.blocks import map_blocks, map_blocks_lean
+from orbitgp.blocks import map_blocks
 from orbitgp.estimators import (
     PairWeights,
     all_pairs,
@@ -26,6 +26,7 @@ from orbitgp.estimators import (
     square_of_average,
     variance_of_average,
 )
+from orbitgp.evaluation import draw_kernels
 from orbitgp.inducing import BasePoints
 from orbitgp.kernels import Invariant
 from orbitgp.likelihoods import Batch, Moments, expected_log_density
@@ -76,8 +77,8 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         :param whiten: whether q is over v with u = L v, L Lᵀ = k_uu.
         :param precision: ``"float64"``, or ``"mixed"``: the orbit and the base kernel between draws and Z in float32,
             k_uu, its factor and all solves in float64. It turns TensorFloat-32 off in this process.
-        :param block: how many inputs have their draws in memory at a time; a backward pass then draws again, which
-            costs about a third of the time more and takes memory by the block instead of the batch. None for all.
+        :param block: how many inputs are worked on at a time, None for all: the batch's draws and kernel stay in memory
+            for the gradient, but not what is computed on the way, at nearly no cost in time on a CPU.
         :param jitter: added to the diagonal of k_uu; GPflow's default if None. It is a variable, ``model.jitter``.
         :param prediction_samples: draws for each input in predictions, unless these say otherwise.
         :param seed: decides all draws.
@@ -261,7 +262,7 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
 
         if self.block is None:
             return evaluate(tf.constant(0), X)
-        k_ff, Kfu = map_blocks_lean(evaluate, X, self.block, (gpflow.default_float(),) * 2)
+        k_ff, Kfu = map_blocks(evaluate, X, self.block, (gpflow.default_float(),) * 2)
         return k_ff, tf.ensure_shape(Kfu, [None, self.scheme.group_count, None])
 
     def _evaluate(self, drawn: tf.Tensor, weights: PairWeights) -> tuple[tf.Tensor, tf.Tensor]:
@@ -273,11 +274,10 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         """
         base = in_precision(self.kernel.base, self.compute_dtype)
         Z = tf.cast(self.inducing_variable.Z, self.compute_dtype)
-        N, groups, size, D = tf.shape(drawn)[0], drawn.shape[1], tf.shape(drawn)[2], tf.shape(drawn)[3]
-        k_ff = variance_of_average(base(tf.reshape(drawn, [N, groups * size, D])), groups, weights)
-        Kfu = tf.reshape(base(tf.reshape(drawn, [-1, D]), Z), [N, groups, size, tf.shape(Z)[0]])
-        averaged = Kfu[:, :, 0] if drawn.shape[2] == 1 else tf.reduce_mean(Kfu, axis=2)
-        return tf.cast(k_ff, gpflow.default_float()), tf.cast(averaged, gpflow.default_float())
+        Kaa, Kfu = draw_kernels(base, drawn, Z)
+        k_ff = variance_of_average(Kaa, drawn.shape[1], weights)
+        Kfu = tf.ensure_shape(Kfu, [None, drawn.shape[1], None])
+        return tf.cast(k_ff, gpflow.default_float()), tf.cast(Kfu, gpflow.default_float())
 
     def _project(self, L: tf.Tensor, Kuf: tf.Tensor) -> tf.Tensor:
         """[M, K] → [M, K], φ = L⁻¹ k if whitened, else k_uu⁻¹ k: what multiplies q's mean."""

@@ -13,8 +13,9 @@ from gpflow.base import TensorType
 
 from orbitgp import checks
 from orbitgp.bijectors import Reflect
+from orbitgp.blocks import checkpointed
 from orbitgp.orbits.base import FiniteOrbit, Orbit
-from orbitgp.orbits.warp import displace
+from orbitgp.orbits.warp import displace, together
 
 
 class ImageOrbit(Orbit):
@@ -76,13 +77,22 @@ def warp_affine(orbit: ImageOrbit, X: TensorType, maps: TensorType) -> tf.Tensor
     :param maps: [N, S, 2, 3], the matrix [A | t] of each draw.
     :return: [N, S, D]
     """
-    images = orbit._images(X)
-    h, x, y = orbit._coordinates(images.dtype)
-    # (A − I) p + t: exactly zero for the identity
-    a, b, c = (maps[:, :, i, j, None, None] for i, j in ((0, 0), (0, 1), (0, 2)))
-    d, e, f = (maps[:, :, i, j, None, None] for i, j in ((1, 0), (1, 1), (1, 2)))
-    warped = displace(images, h * ((a - 1) * x + b * y + c), h * (d * x + (e - 1) * y + f))
-    return tf.reshape(warped, tf.concat([tf.shape(maps)[:2], [np.prod(orbit.shape)]], axis=0))
+    height, width, channels = orbit.shape
+
+    def warp(X: tf.Tensor, maps: tf.Tensor) -> tf.Tensor:
+        images = orbit._images(X)
+        h, x, y = orbit._coordinates(images.dtype)
+        # (A − I) p + t: exactly zero for the identity
+        a, b, c = (maps[:, :, 0, j, None, None] for j in range(3))
+        d, e, f = (maps[:, :, 1, j, None, None] for j in range(3))
+        warped = displace(images, h * ((a - 1) * x + b * y + c), h * (d * x + (e - 1) * y + f))
+        return tf.reshape(warped, tf.concat([tf.shape(maps)[:2], [height * width * channels]], axis=0))
+
+    X, maps = tf.convert_to_tensor(X), tf.convert_to_tensor(maps)
+    rows = together(None if maps.shape[1] is None else maps.shape[1] * height * width)
+    if rows is None or (X.shape[0] is not None and X.shape[0] <= rows):
+        return warp(X, maps)
+    return checkpointed(warp, (X, maps), rows)
 
 
 @check_shapes("radians: [N, S]", "return: [N, S, 2, 3]")

@@ -8,6 +8,8 @@ import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow.base import TensorType
 
+PIXELS_TOGETHER = 2**18
+
 
 @check_shapes("images: [N, H, W, C]", "dx: [N, S, H, W]", "dy: [N, S, H, W]", "return: [N, S, H, W, C]")
 def displace(images: TensorType, dx: TensorType, dy: TensorType) -> tf.Tensor:
@@ -57,6 +59,17 @@ def _cell_polynomials(images: tf.Tensor) -> tf.Tensor:
     a, right = padded[:, :-1, :-1], padded[:, :-1, 1:]
     below, across = padded[:, 1:, :-1], padded[:, 1:, 1:]
     return tf.concat([a, right - a, below - a, across - right - below + a], axis=-1)
+
+
+def together(pixels: int | None) -> int | None:
+    """
+    :param pixels: of all draws of one image, if known.
+    :return: how many images to warp at a time, None for all. On a CPU some half a million pixels stay in its caches,
+        and all draws of a batch would set the peak of a step's memory; a GPU wants them all.
+    """
+    if pixels is None or tf.config.list_logical_devices("GPU"):
+        return None
+    return max(1, PIXELS_TOGETHER // pixels)
 
 
 @tf.custom_gradient

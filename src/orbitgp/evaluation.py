@@ -1,0 +1,80 @@
+"""The base kernel at groups of draws: where most of a training step is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+from check_shapes import check_shapes
+from gpflow.base import TensorType
+from gpflow.kernels import Kernel, SquaredExponential
+from gpflow.utilities.ops import square_distance
+
+
+@check_shapes("drawn: [N, G, n, D]", "Z: [M, D]", "return[0]: [N, S, S]", "return[1]: [N, G, M]")
+def draw_kernels(base: Kernel, drawn: TensorType, Z: TensorType) -> tuple[tf.Tensor, tf.Tensor]:
+    """
+    :param drawn: [N, G, n, D], for each input G groups of n draws, S = G n.
+    :param Z: [M, D]
+    :return: [N, S, S], k_g between all draws of an input; and [N, G, M], k_g between draws and Z, averaged over each
+        group.
+    """
+    drawn, Z = tf.convert_to_tensor(drawn), tf.convert_to_tensor(Z)
+    N, groups, size, D = tf.unstack(tf.shape(drawn))
+    X, M = tf.reshape(drawn, [N, groups * size, D]), tf.shape(Z)[0]
+    if type(base) is SquaredExponential:  # not a subclass, which may be another function of the distance
+        X, Z = base.slice(X, Z)
+        X, Z = _divided(X, base.lengthscales), base.scale(Z)
+        Kaa = base.K_r2(square_distance(X, None))
+        Kfu = base.variance * _averaged_exponential(tf.reshape(X, [N * groups, size, tf.shape(X)[-1]]), Z)
+    else:
+        Kaa = base(X)
+        Kfu = tf.reduce_mean(tf.reshape(base(tf.reshape(X, [-1, D]), Z), [N * groups, size, M]), axis=1)
+    return Kaa, tf.reshape(Kfu, [N, groups, M])
+
+
+def _divided(X: tf.Tensor, lengthscales: TensorType) -> tf.Tensor:
+    """X/ℓ, [..., D], with a derivative that needs only the result: X itself need not stay in memory."""
+
+    @tf.custom_gradient
+    def divided(X: tf.Tensor, lengthscales: tf.Tensor) -> Any:
+        scaled = X / lengthscales
+
+        def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            along = -tf.einsum("nsd,nsd->d", upstream, scaled) / lengthscales
+            return upstream / lengthscales, along if lengthscales.shape.rank else tf.reduce_sum(along)
+
+        return scaled, gradient
+
+    ones = tf.ones_like(lengthscales) if lengthscales.shape.rank == 0 else tf.ones([tf.shape(X)[-1]], X.dtype)
+    return divided(X, ones * lengthscales)
+
+
+@tf.custom_gradient
+def _averaged_exponential(
+    X: tf.Tensor, Z: tf.Tensor
+) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]]:
+    """
+    mean_n exp(−½ ‖x_n − z‖²), with its derivative written out: TensorFlow's own would keep and make some ten
+    matrices of the size [R n, M], and these would set the peak of a training step's memory.
+
+    :param X: [R, n, D]
+    :param Z: [M, D]
+    :return: [R, M]
+    """
+    shape = tf.shape(X)
+    flat = tf.reshape(X, [-1, shape[2]])
+    x_square = tf.einsum("nd,nd->n", flat, flat)[:, None]
+    z_square = tf.einsum("md,md->m", Z, Z)
+    exponentials = tf.exp(tf.matmul(flat, Z, transpose_b=True) - 0.5 * x_square - 0.5 * z_square)
+    grouped = tf.reshape(exponentials, [shape[0], shape[1], tf.shape(Z)[0]])
+
+    def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        share = upstream / tf.cast(shape[1], upstream.dtype)
+        pull = tf.reshape(grouped * share[:, None, :], tf.shape(exponentials))
+        of_X = tf.matmul(pull, Z) - flat * tf.reduce_sum(pull, axis=1, keepdims=True)
+        of_Z = tf.matmul(pull, flat, transpose_a=True) - Z * tf.reduce_sum(pull, axis=0)[:, None]
+        return tf.reshape(of_X, shape), of_Z
+
+    return tf.reduce_mean(grouped, axis=1), gradient
