@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -53,3 +54,12 @@ def test_an_orbit_of_ones_own():
 @pytest.mark.parametrize("link", re.findall(r"\]\(([^)#]+)\)", README))
 def test_links_lead_somewhere(link):
     assert (ROOT / link).exists()
+
+
+def test_the_speeds_are_those_of_the_benchmark():
+    table = re.findall(r"^\| (?!\W*---).*\| ([0-9.]+) \| ([0-9.]+) \|$", README.split("## Speed")[1], flags=re.M)
+    measured = pd.read_csv(ROOT / "benchmarks" / "step.csv").query("comparison == 'reference'")
+    kept = measured[(measured.estimator == "grouped") & (measured.covariance == "shared") | (measured.index == 0)]
+    expected = [(f"{row.time_ratio:.2f}", f"{row.memory_ratio:.2f}") for row in kept.itertuples()]
+    assert len(expected) == 5
+    assert table == expected
