@@ -232,7 +232,8 @@ def test_without_replacement_the_whole_orbit_is_the_listing(orbit, dtype, noise_
     assert drawn.dtype == dtype
     for n in range(6):
         assert np.array_equal(np.unique(drawn[n], axis=0), np.unique(listed[n], axis=0))
-    assert np.array_equal(compiled(X), drawn)
+    # the same points; a batch of unknown size is warped in a loop, which may round the last bit in another way
+    np.testing.assert_allclose(compiled(X), drawn, rtol=0, atol=8 * np.finfo(dtype).eps)
 
 
 @pytest.mark.parametrize("count", [0, 6, 2.0, True])
