@@ -78,7 +78,8 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         :param precision: ``"float64"``, or ``"mixed"``: the orbit and the base kernel between draws and Z in float32,
             k_uu, its factor and all solves in float64. It turns TensorFloat-32 off in this process.
         :param block: how many inputs are worked on at a time, None for all: the batch's draws and kernel stay in memory
-            for the gradient, but not what is computed on the way, at nearly no cost in time on a CPU.
+            for the gradient, but not what is computed on the way, for some more time
+            (benchmarks/step.md).
         :param jitter: added to the diagonal of k_uu; GPflow's default if None. It is a variable, ``model.jitter``.
         :param prediction_samples: draws for each input in predictions, unless these say otherwise.
         :param seed: decides all draws.
