@@ -26,7 +26,8 @@ def map_blocks(
     inputs = [tf.convert_to_tensor(tensor) for tensor in (X if isinstance(X, tuple) else (X,))]
     checks.integer("rows", rows, least=1)
     results = tf.map_fn(
-        lambda block: function(*block),
+        # there is nothing to convert, and AutoGraph would read every function below it anew in each process
+        tf.autograph.experimental.do_not_convert(lambda block: function(*block)),
         (tf.range(_count(inputs[0], rows)), *(_cut(tensor, rows) for tensor in inputs)),
         fn_output_signature=tuple(dtypes),
         parallel_iterations=1,

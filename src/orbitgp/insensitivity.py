@@ -72,7 +72,7 @@ def insensitivity(
         mean = tf.zeros_like(variance)
     else:
         mean, variance = model.difference(first, second, samples=samples, seed=split(start, 1))
-    mean, variance = (np.asarray(part).reshape(N, draws, -1) for part in (mean, variance))
+    mean, variance = (np.asarray(part, np.float64).reshape(N, draws, -1) for part in (mean, variance))
     tails = _tail(mean[..., None], variance[..., None], np.sqrt(limits))
     return Insensitivity(limits, tails.mean(axis=1), (np.square(mean) + variance).mean(axis=1))
 

@@ -45,6 +45,38 @@ class Batch:
     index: tf.Tensor | None = None
 
 
+@dataclass(frozen=True)
+class Sites:
+    """log p(y | f), or a lower bound to it, as linear · f − ½ precision · f² + constant for each input and output."""
+
+    linear: tf.Tensor  #: [N, P]
+    precision: tf.Tensor  #: [N, P], or [N, 1] where all outputs have the same
+    constant: tf.Tensor  #: [N, P]
+
+    def expectation(self, mean: tf.Tensor, second: tf.Tensor) -> tf.Tensor:
+        """
+        :param mean: [N, P] μ
+        :param second: [N, P] μ² + σ²
+        :return: [N, P]
+        """
+        return self.linear * mean - 0.5 * self.precision * second + self.constant
+
+
+def quadratic_sites(likelihood: Likelihood, batch: Batch, independent_second: Callable[[], tf.Tensor]) -> Sites:
+    """
+    :param independent_second: makes an estimate [N, P] of μ² + σ² from draws of its own, for those who need it.
+    """
+    if isinstance(likelihood, PolyaGammaBernoulli):
+        return polya_gamma_sites(batch.Y, likelihood.tilt(batch, independent_second))
+    if isinstance(likelihood, Gaussian):
+        noise = likelihood.variance_at(batch.X)
+        return Sites(batch.Y / noise, 1 / noise, -0.5 * (tf.math.log(2 * np.pi * noise) + tf.square(batch.Y) / noise))
+    raise TypeError(
+        f"the bound of {type(likelihood).__name__} is not linear in the moments of q(f), so that samples of the orbit "
+        "would bias it; use gpflow.likelihoods.Gaussian or orbitgp.likelihoods.PolyaGammaBernoulli"
+    )
+
+
 def expected_log_density(
     likelihood: Likelihood, batch: Batch, moments: Moments, independent: Callable[[], Moments]
 ) -> tf.Tensor:
@@ -53,17 +85,8 @@ def expected_log_density(
     :param independent: makes estimates from other draws, independent of ``moments``.
     :return: [N], an unbiased estimate of E_q log p(y | f), or of a lower bound to it, summed over outputs.
     """
-    if isinstance(likelihood, PolyaGammaBernoulli):
-        tilt = likelihood.tilt(batch, lambda: independent().second)
-        return tf.reduce_sum(polya_gamma_bound(batch.Y, moments.mean, moments.second, tilt), axis=-1)
-    if isinstance(likelihood, Gaussian):
-        noise = likelihood.variance_at(batch.X)
-        misfit = tf.square(batch.Y) - 2 * batch.Y * moments.mean + moments.second
-        return tf.reduce_sum(-0.5 * (tf.math.log(2 * np.pi * noise) + misfit / noise), axis=-1)
-    raise TypeError(
-        f"the bound of {type(likelihood).__name__} is not linear in the moments of q(f), so that samples of the orbit "
-        "would bias it; use gpflow.likelihoods.Gaussian or orbitgp.likelihoods.PolyaGammaBernoulli"
-    )
+    sites = quadratic_sites(likelihood, batch, lambda: independent().second)
+    return tf.reduce_sum(sites.expectation(moments.mean, moments.second), axis=-1)
 
 
 def polya_gamma_precision(tilt: tf.Tensor) -> tf.Tensor:
@@ -71,6 +94,15 @@ def polya_gamma_precision(tilt: tf.Tensor) -> tf.Tensor:
     small = tilt < 1e-3
     safe = tf.where(small, tf.ones_like(tilt), tilt)
     return tf.where(small, 0.25 - tf.square(tilt) / 48, tf.tanh(safe / 2) / (2 * safe))
+
+
+def polya_gamma_sites(Y: tf.Tensor, tilt: tf.Tensor) -> Sites:
+    """
+    :param Y: [N, P] of −1 and +1.
+    :param tilt: [N, P] c ≥ 0.
+    """
+    log_two_cosh = tilt / 2 + tf.math.log1p(tf.exp(-tilt))  # no overflow, however large c is
+    return Sites(0.5 * Y, polya_gamma_precision(tilt), 0.25 * tilt * tf.tanh(tilt / 2) - log_two_cosh)
 
 
 @check_shapes("Y: [N, P]", "mean: [N, P]", "second: [N, P]", "tilt: [N, P]", "return: [N, P]")
@@ -85,9 +117,7 @@ def polya_gamma_bound(Y: TensorType, mean: TensorType, second: TensorType, tilt:
     :return: [N, P]
     """
     Y, mean, second, tilt = (tf.convert_to_tensor(tensor) for tensor in (Y, mean, second, tilt))
-    log_two_cosh = tilt / 2 + tf.math.log1p(tf.exp(-tilt))  # no overflow, however large c is
-    fit = 0.5 * Y * mean - 0.5 * polya_gamma_precision(tilt) * second
-    return fit - log_two_cosh + 0.25 * tilt * tf.tanh(tilt / 2)
+    return polya_gamma_sites(Y, tilt).expectation(mean, second)
 
 
 class Tilt(Module, metaclass=abc.ABCMeta):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import gpflow
@@ -29,7 +30,7 @@ from orbitgp.estimators import (
 from orbitgp.evaluation import draw_kernels
 from orbitgp.inducing import BasePoints
 from orbitgp.kernels import Invariant
-from orbitgp.likelihoods import Batch, Moments, expected_log_density
+from orbitgp.likelihoods import Batch, Moments, expected_log_density, quadratic_sites
 from orbitgp.orbits.sampling import split
 from orbitgp.precision import PRECISIONS, in_precision
 from orbitgp.schemes import Groups, Scheme
@@ -37,6 +38,27 @@ from orbitgp.schemes import Groups, Scheme
 COVARIANCES = ("shared", "per_output")
 ONE_GROUP = all_pairs(1)  # all draws of a prediction are one group, and its average is what is predicted
 PREDICTED_TOGETHER = 256  # inputs
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    """
+    The bound as a function of q alone, q(v) = N(m_p, S) in whitened terms, before the KL divergence:
+    constant + Σ_p (linear_pᵀ m_p − ½ m_pᵀ precision m_p − ½ tr precision S). Its best q is known in closed form.
+    """
+
+    linear: tf.Tensor  #: [M, P]
+    precision: tf.Tensor  #: [M, M]; an unbiased estimate, so in a small batch it need not be positive
+    constant: tf.Tensor  #: []
+
+    def __call__(self, mean: tf.Tensor, covariance: tf.Tensor) -> tf.Tensor:
+        """
+        :param mean: [M, P]
+        :param covariance: [M, M], of every output.
+        """
+        outputs = tf.cast(tf.shape(mean)[1], mean.dtype)
+        fit = tf.reduce_sum(mean * (self.linear - 0.5 * tf.matmul(self.precision, mean)))
+        return self.constant + fit - 0.5 * outputs * tf.reduce_sum(self.precision * covariance)
 
 
 class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
@@ -61,6 +83,7 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         whiten: bool = True,
         precision: str = "float64",
         block: int | None = None,
+        compiled: bool = False,
         jitter: float | None = None,
         prediction_samples: int = 64,
         seed: int = 0,
@@ -80,6 +103,8 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         :param block: how many inputs are worked on at a time, None for all: the batch's draws and kernel stay in memory
             for the gradient, but not what is computed on the way, for some more time
             (benchmarks/step.md).
+        :param compiled: whether XLA compiles the draws and the kernel in training (not the factorisations, which it
+            makes slower): fewer and larger operations, for a longer start. Not together with ``block``.
         :param jitter: added to the diagonal of k_uu; GPflow's default if None. It is a variable, ``model.jitter``.
         :param prediction_samples: draws for each input in predictions, unless these say otherwise.
         :param seed: decides all draws.
@@ -101,6 +126,13 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
             tf.config.experimental.enable_tensor_float_32_execution(False)
         in_precision(kernel.base, self.compute_dtype)  # refuses now what it would refuse in the first step
         self.block = None if block is None else checks.integer("block", block, least=1)
+        if compiled and block is not None:
+            raise ValueError(
+                "compiled=True works on the whole batch, since XLA cannot leave a loop's results; drop block"
+            )
+        self._training_averages = self._orbit_averages
+        if compiled:
+            self._training_averages = tf.function(self._orbit_averages, jit_compile=True, autograph=False)
         self.prediction_samples = checks.integer("prediction_samples", prediction_samples, least=1)
         self.seed = checks.integer("seed", seed, least=0)
 
@@ -131,8 +163,41 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         expectations = expected_log_density(
             self.likelihood, batch, moments, lambda: self._moments(batch.X, L, split(seed, 1))
         )
-        scale = 1.0 if self.num_data is None else self.num_data / tf.cast(tf.shape(batch.Y)[0], batch.Y.dtype)
-        return scale * tf.reduce_sum(expectations) - self._prior_kl(L)
+        return self._scale(batch) * tf.reduce_sum(expectations) - self._prior_kl(L)
+
+    @check_shapes("data[0]: [N, D]", "data[1]: [N, P]")
+    def quadratic(self, data: Any, seed: TensorType) -> Quadratic:
+        """
+        What :meth:`elbo` says of these data with this seed, for every q at once.
+
+        :param data: and
+        :param seed: as in :meth:`elbo`.
+        """
+        if not self.whiten or self.q_sqrt.shape[0] != 1:
+            raise ValueError("the bound is quadratic in one q for all outputs: it needs whiten=True and one covariance")
+        batch, seed = self._batch(data), tf.convert_to_tensor(seed)
+        L = tf.linalg.cholesky(self._Kuu())
+        sites = quadratic_sites(self.likelihood, batch, lambda: self._moments(batch.X, L, split(seed, 1)).second)
+        if sites.precision.shape[-1] != 1:
+            raise ValueError(
+                f"{type(self.likelihood).__name__} with {self.num_latent_gps} outputs has a precision for each of "
+                "them, and no single covariance of q is the best for all"
+            )
+        weights = self.scheme.weights(self.kernel.orbit)
+        k_ff, Kfu = self._training_averages(self.scheme, batch.X, split(seed, 0))
+        M, groups = Kfu.shape[2], Kfu.shape[1]
+        phi = tf.reshape(tf.linalg.triangular_solve(L, _as_columns(Kfu)), [M, -1, groups])  # [M, N, G]
+        total = tf.reduce_sum(phi, axis=2)
+        # Σ_gg' w_gg' φ_g φ_g'ᵀ as one product: each φ_g with the sum of its partners
+        partners = weights.different * total[:, :, None] + (weights.same - weights.different) * phi
+        precision = tf.matmul(
+            tf.reshape(phi * sites.precision[None], [M, -1]), tf.reshape(partners, [M, -1]), transpose_b=True
+        )
+        linear = tf.matmul(total / groups, sites.linear)
+        unexplained = tf.reduce_sum(sites.precision[:, 0] * k_ff) - tf.linalg.trace(precision)
+        constant = tf.reduce_sum(sites.constant) - 0.5 * self.num_latent_gps * unexplained
+        scale = self._scale(batch)
+        return Quadratic(scale * linear, scale * 0.5 * (precision + tf.transpose(precision)), scale * constant)
 
     def prior_kl(self) -> tf.Tensor:
         """KL(q(u) ‖ p(u)), summed over outputs."""
@@ -228,6 +293,11 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
             raise ValueError(f"Y has {Y.shape[-1]} columns, the model has {self.num_latent_gps} outputs")
         return Batch(tf.cast(X, self.compute_dtype), Y, tf.convert_to_tensor(rest[0]) if rest else None)
 
+    def _scale(self, batch: Batch) -> tf.Tensor:
+        """How many data stand behind each of the batch."""
+        size = tf.cast(tf.shape(batch.Y)[0], batch.Y.dtype)
+        return tf.ones_like(size) if self.num_data is None else self.num_data / size
+
     def _prediction_settings(self, samples: int | None, seed: TensorType | None) -> tuple[int, tf.Tensor]:
         samples = self.prediction_samples if samples is None else checks.integer("samples", samples, least=1)
         return samples, tf.constant([self.seed, -1]) if seed is None else tf.convert_to_tensor(seed)
@@ -246,25 +316,27 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         :param L: [M, M]
         """
         weights = self.scheme.weights(self.kernel.orbit)
-        k_ff, Kfu = self._orbit_averages(X, weights, seed)
+        k_ff, Kfu = self._training_averages(self.scheme, X, seed)
         N, groups = tf.shape(Kfu)[0], Kfu.shape[1]
         columns = self._project(L, _as_columns(Kfu))
         means = tf.reshape(tf.matmul(columns, self.q_mu, transpose_a=True), [N, groups, self.num_latent_gps])
         variance = k_ff[:, None] + self._explained_variance(L, columns, groups, weights)
         return Moments(average(means), square_of_average(means, weights), variance)
 
-    def _orbit_averages(self, X: tf.Tensor, weights: PairWeights, seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def _orbit_averages(self, scheme: Scheme, X: tf.Tensor, seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """
+        :param scheme: an argument, so that what was compiled for one scheme is not used for another.
         :return: [N] estimates of k_ff, and [N, G, M] averages of k_fu over each group, both in float64.
         """
+        weights = scheme.weights(self.kernel.orbit)
 
         def evaluate(number: tf.Tensor, rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            return self._evaluate(self.scheme.draw(self.kernel.orbit, rows, split(seed, number)), weights)
+            return self._evaluate(scheme.draw(self.kernel.orbit, rows, split(seed, number)), weights)
 
         if self.block is None:
             return evaluate(tf.constant(0), X)
         k_ff, Kfu = map_blocks(evaluate, X, self.block, (gpflow.default_float(),) * 2)
-        return k_ff, tf.ensure_shape(Kfu, [None, self.scheme.group_count, None])
+        return k_ff, tf.ensure_shape(Kfu, [None, scheme.group_count, None])
 
     def _evaluate(self, drawn: tf.Tensor, weights: PairWeights) -> tuple[tf.Tensor, tf.Tensor]:
         """

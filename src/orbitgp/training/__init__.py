@@ -1,0 +1,1 @@
+"""Training: steps, schedules, checkpoints, and the loop that ties them together."""

@@ -1,0 +1,136 @@
+"""Checkpoints that survive any kill, and a folder that only one process at a time may train in."""
+
+from __future__ import annotations
+
+import copy
+import fcntl
+import json
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from orbitgp.files import PART, DamagedFile, read_npz, write_npz
+
+KEPT = 2  # the newest, and the one before in case the newest is damaged
+PATTERN = "checkpoint-*.npz"
+
+
+class FolderInUse(RuntimeError):
+    """Another process trains in this folder."""
+
+
+@dataclass
+class History:
+    """What a training has to say so far; it travels with the checkpoint, so that a resumed run tells it all."""
+
+    rows: list[dict[str, float | None]] = field(default_factory=list)  #: of metrics.csv
+    timing: list[tuple[int, float]] = field(default_factory=list)  #: step and seconds
+    events: list[dict[str, Any]] = field(default_factory=list)  #: numerical trouble and what was done about it
+    seconds: float = 0.0
+    resumed: int = 0
+
+
+@contextmanager
+def hold(folder: Path) -> Iterator[None]:
+    """Within it, no other process on any machine that shares the folder can hold it too."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "lock", "a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            lock.seek(0)
+            holder = lock.read().strip() or "another process"
+            raise FolderInUse(f"{folder} is in use by {holder}; wait for it or stop it first") from error
+        lock.truncate(0)
+        lock.write(f"process {os.getpid()} on {socket.gethostname()}\n")
+        lock.flush()
+        yield
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A state to come back to: the values of all variables, and the history up to there."""
+
+    values: dict[str, np.ndarray]
+    history: History
+
+    @classmethod
+    def take(cls, variables: Mapping[str, tf.Variable], history: History) -> Snapshot:
+        """The present state; nothing that happens later changes it."""
+        return cls({name: variable.numpy() for name, variable in variables.items()}, copy.deepcopy(history))
+
+    def bring_back(self, variables: Mapping[str, tf.Variable]) -> History:
+        """
+        :return: the history up to there, for the training to go on writing.
+        """
+        for name, variable in variables.items():
+            variable.assign(self.values[name])
+        return copy.deepcopy(self.history)
+
+
+def save(folder: Path, snapshot: Snapshot, config_digest: str) -> Path:
+    """
+    Writes a checkpoint whole, then removes all but the newest ``KEPT``.
+
+    :param config_digest: of the run this belongs to.
+    """
+    path = folder / f"checkpoint-{int(snapshot.values['step']):09d}.npz"
+    about = np.array(json.dumps({"config_digest": config_digest, "history": asdict(snapshot.history)}))
+    write_npz(path, {"about": about, **snapshot.values})
+    for old in sorted(folder.glob(PATTERN))[:-KEPT]:
+        old.unlink(missing_ok=True)
+    return path
+
+
+def newest(folder: Path, variables: Mapping[str, tf.Variable], config_digest: str) -> tuple[Snapshot | None, list[str]]:
+    """
+    :param variables: which values of which shapes a checkpoint must have.
+    :return: the newest whole checkpoint, or None if there is none; and a line about each that could not be used.
+    """
+    trouble: list[str] = []
+    for path in sorted(folder.glob(PATTERN), reverse=True):
+        try:
+            return _load(path, variables, config_digest), trouble
+        except DamagedFile as error:
+            trouble.append(f"checkpoint passed over: {error}")
+    return None, trouble
+
+
+def clear(folder: Path) -> None:
+    """Removes the checkpoints of a run that has ended; the lock stays with its holder."""
+    for path in folder.glob(PATTERN):
+        path.unlink(missing_ok=True)
+
+
+def discard_leftovers(folder: Path) -> None:
+    """Removes the halves of files that a kill left; call it only while holding the folder."""
+    for path in folder.glob(f".*{PART}"):
+        with suppress(FileNotFoundError):
+            path.unlink()
+
+
+def _load(path: Path, variables: Mapping[str, tf.Variable], config_digest: str) -> Snapshot:
+    arrays = read_npz(path, ["about", *variables])
+    try:
+        about = json.loads(str(arrays["about"]))
+        belongs_to = str(about["config_digest"])
+        history = History(**about["history"])
+        history.timing = [(int(step), float(seconds)) for step, seconds in history.timing]
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedFile(f"{path} does not say what it is: {error}") from error
+    if belongs_to != config_digest:
+        raise DamagedFile(f"{path} belongs to another configuration, {belongs_to[:12]}")
+    for name, variable in variables.items():
+        if arrays[name].shape != tuple(variable.shape) or arrays[name].dtype != variable.dtype.as_numpy_dtype:
+            raise DamagedFile(
+                f"{path}: {name} is {arrays[name].dtype} {list(arrays[name].shape)}, "
+                f"this run has {variable.dtype.name} {variable.shape.as_list()}"
+            )
+    return Snapshot({name: arrays[name] for name in variables}, history)

@@ -1,0 +1,35 @@
+"""What TensorFlow runs on."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+
+def prepare(threads: int) -> str:
+    """
+    Sets TensorFlow up before its first operation: memory of a GPU is taken as needed, so that several trainings can
+    share it, and a CPU is used with ``threads`` threads.
+
+    :return: the device, in words.
+    """
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+    gpus = tf.config.list_physical_devices("GPU")
+    for gpu in gpus:
+        tf.config.experimental.set_memory_growth(gpu, True)
+    return describe()
+
+
+def describe() -> str:
+    """The first GPU's name, or the CPU."""
+    gpus = tf.config.list_physical_devices("GPU")
+    if not gpus:
+        return "CPU"
+    return str(tf.config.experimental.get_device_details(gpus[0]).get("device_name", gpus[0].name))
+
+
+def peak_gpu_memory_mb() -> float | None:
+    """Since the process began; None without a GPU."""
+    if not tf.config.list_physical_devices("GPU"):
+        return None
+    return round(tf.config.experimental.get_memory_info("GPU:0")["peak"] / 2**20, 1)

@@ -1,0 +1,114 @@
+"""What a model is worth: errors on test data, the bound on all training data, and its parameters by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import gpflow
+import numpy as np
+import tensorflow as tf
+from gpflow.utilities import parameter_dict
+
+from orbitgp.likelihoods import PolyaGammaBernoulli
+from orbitgp.models import InvariantSVGP, Quadratic
+from orbitgp.orbits.image import BoxAffineOrbit
+from orbitgp.orbits.sampling import split
+
+
+@dataclass(frozen=True)
+class TestScore:
+    """Error in per cent, and the mean negative log density of the targets (summed over outputs)."""
+
+    __test__ = False  # no test class, whatever its name
+
+    error: float
+    nll: float
+
+
+class Tester:
+    """Scores a model on test data, compiled once."""
+
+    def __init__(self, model: InvariantSVGP, X: np.ndarray, Y: np.ndarray, samples: int) -> None:
+        """
+        :param X: [N, D]
+        :param Y: [N, P] targets: one-hot rows, or −1 and +1 in a single column.
+        :param samples: draws from the orbit for each image.
+        """
+        self._X, self._Y = tf.constant(X, model.compute_dtype), tf.constant(Y, gpflow.default_float())
+
+        @tf.function(autograph=False)
+        def predict(X: tf.Tensor, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            mean, variance = model.predict_f(X, samples=samples)
+            return mean, model.likelihood.predict_log_density(X, mean, variance, Y)
+
+        self._predict = predict
+
+    def __call__(self) -> TestScore:
+        """The present score."""
+        mean, log_density = self._predict(self._X, self._Y)
+        wrong = _choice(mean.numpy()) != _choice(self._Y.numpy())
+        return TestScore(100.0 * float(np.mean(wrong)), -float(np.mean(log_density)))
+
+
+def _choice(values: np.ndarray) -> np.ndarray:
+    return values[:, 0] > 0 if values.shape[1] == 1 else values.argmax(1)
+
+
+class WholeBound:
+    """The bound of all training data as a quadratic function of q, added up over batches, compiled once."""
+
+    def __init__(self, model: InvariantSVGP, X: np.ndarray, Y: np.ndarray, batch: int) -> None:
+        """
+        :param X: [N, D]
+        :param Y: [N, P]
+        :param batch: how many images at a time.
+        """
+        self._model, self._batch = model, batch
+        self._X, self._Y = tf.constant(X, model.compute_dtype), tf.constant(Y, gpflow.default_float())
+
+        @tf.function(autograph=False, reduce_retracing=True)
+        def part(X: tf.Tensor, Y: tf.Tensor, rows: tf.Tensor, seed: tf.Tensor) -> tuple[tf.Tensor, ...]:
+            found = model.quadratic((X, Y, rows), seed)
+            return found.linear, found.precision, found.constant
+
+        self._part = part
+
+    def __call__(self, seed: int, pass_number: int) -> Quadratic:
+        """
+        :param seed: of the run.
+        :param pass_number: passes with other numbers make other draws.
+        """
+        N = self._X.shape[0]
+        total: list[Any] = [0.0, 0.0, 0.0]
+        start = split(tf.constant([seed, -2], tf.int64), pass_number)
+        for number, first in enumerate(range(0, N, self._batch)):
+            rows = tf.range(first, min(first + self._batch, N))
+            part = self._part(tf.gather(self._X, rows), tf.gather(self._Y, rows), rows, split(start, number))
+            share = rows.shape[0] / (self._model.num_data or rows.shape[0])  # each part was scaled up to all data
+            total = [before + share * now for before, now in zip(total, part, strict=True)]
+        return Quadratic(*total)
+
+
+def named_parameters(model: InvariantSVGP) -> dict[str, float]:
+    """The few numbers that describe a model: kernel, noise and orbit; vectors by component."""
+    found: dict[str, float] = {}
+    base = model.kernel.base
+    _add(found, "kernel.variance", base.variance)
+    _add(found, "kernel.lengthscale", base.lengthscales)
+    if not isinstance(model.likelihood, PolyaGammaBernoulli):
+        _add(found, "likelihood.variance", model.likelihood.variance)
+    orbit = model.kernel.orbit
+    names = orbit.names if isinstance(orbit, BoxAffineOrbit) else None
+    for path, parameter in parameter_dict(orbit).items():
+        _add(found, f"orbit{path}", parameter, names)
+    return found
+
+
+def _add(found: dict[str, float], name: str, parameter: Any, components: Any = None) -> None:
+    values = np.asarray(parameter, dtype=np.float64)
+    if values.ndim == 0:
+        found[name] = float(values)
+        return
+    for i, value in enumerate(values.reshape(-1)):
+        found[f"{name}.{components[i] if components is not None else i}"] = float(value)

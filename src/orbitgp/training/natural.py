@@ -1,0 +1,95 @@
+"""Natural-gradient steps for q where the bound is quadratic in it."""
+
+from __future__ import annotations
+
+import numpy as np
+import tensorflow as tf
+from gpflow.base import Module, TensorType
+
+from orbitgp.models import InvariantSVGP, Quadratic
+
+
+class NaturalPosterior(Module):
+    """
+    q(v) = N(m, Λ⁻¹) by its precision Λ, in which a conjugate step is a weighted mean of old and new.
+
+    The batch's estimate of the best precision, I + A, is unbiased and so need not be positive. The step
+
+        Λ ← Λ + G + ½ G Λ⁻¹ G,   G = ρ (I + A − Λ)
+
+    is positive all the same (it is ½ Λ plus half of (Λ + G) Λ⁻¹ (Λ + G)), agrees with the natural gradient to first
+    order in ρ, and has the same fixed point. The mean moves by ρ Λ⁻¹ ∇_m, with the new Λ.
+    """
+
+    def __init__(self, model: InvariantSVGP) -> None:
+        """
+        :param model: whose q is the start; it is moved only by :meth:`write_back`.
+        """
+        super().__init__()
+        self._model = model
+        root = np.array(model.q_sqrt)[0]
+        precision = np.linalg.inv(root @ root.T)
+        self.mean = tf.Variable(model.q_mu, trainable=False, name="mean")
+        self.precision = tf.Variable(precision, trainable=False, name="precision")
+        self.factor = tf.Variable(np.linalg.cholesky(precision), trainable=False, name="factor")
+
+    def inverse_factor(self) -> tf.Tensor:
+        """R⁻¹ [M, M] with Λ = R Rᵀ; the covariance is R⁻ᵀ R⁻¹."""
+        return tf.linalg.triangular_solve(self.factor, tf.eye(self.factor.shape[0], dtype=self.factor.dtype))
+
+    def prior_kl(self, covariance: tf.Tensor) -> tf.Tensor:
+        """
+        :param covariance: [M, M], Λ⁻¹.
+        :return: KL(q(v) ‖ N(0, I)), summed over outputs.
+        """
+        M, outputs = (tf.cast(size, covariance.dtype) for size in self.mean.shape)
+        log_determinant = 2 * tf.reduce_sum(tf.math.log(tf.linalg.diag_part(self.factor)))
+        return 0.5 * (
+            tf.reduce_sum(tf.square(self.mean)) + outputs * (tf.linalg.trace(covariance) - M + log_determinant)
+        )
+
+    def step(self, quadratic: Quadratic, rho: TensorType, inverse_factor: tf.Tensor) -> None:
+        """
+        :param quadratic: the bound of a batch, scaled to all data.
+        :param rho: in (0, 1], the size of the step.
+        :param inverse_factor: R⁻¹ of the present Λ.
+        """
+        M = self.precision.shape[0]
+        change = rho * (tf.eye(M, dtype=self.precision.dtype) + quadratic.precision - self.precision)
+        half = tf.matmul(inverse_factor, change)
+        precision = self.precision + change + 0.5 * tf.matmul(half, half, transpose_a=True)
+        factor = tf.linalg.cholesky(precision)
+        gradient = quadratic.linear - tf.matmul(quadratic.precision, self.mean) - self.mean
+        self.mean.assign_add(rho * tf.linalg.cholesky_solve(factor, gradient))
+        self.precision.assign(precision)
+        self.factor.assign(factor)
+
+    def write_back(self) -> None:
+        """Gives the model this q."""
+        for parameter, value in (
+            (self._model.q_mu, tf.convert_to_tensor(self.mean)),
+            (self._model.q_sqrt, inverse_root(self.precision)[None]),
+        ):  # past Parameter.assign, whose check for NaN would end a compiled training instead of sending it back
+            parameter.unconstrained_variable.assign(parameter.transform.inverse(value))
+
+
+def inverse_root(precision: TensorType) -> tf.Tensor:
+    """
+    :param precision: [M, M] Λ
+    :return: [M, M], lower triangular T with T Tᵀ = Λ⁻¹, without an inverse: Λ = U Uᵀ with U upper triangular, by a
+        factorisation from the last row up, and T = U⁻ᵀ.
+    """
+    upper = tf.reverse(tf.linalg.cholesky(tf.reverse(precision, [0, 1])), [0, 1])
+    eye = tf.eye(tf.shape(upper)[0], dtype=upper.dtype)
+    return tf.linalg.triangular_solve(tf.transpose(upper), eye, lower=True)
+
+
+def best_posterior(quadratic: Quadratic) -> tuple[tf.Tensor, tf.Tensor]:
+    """
+    :param quadratic: the bound of all data.
+    :return: [M, P] mean and [M, M] root of the covariance of the q that maximises it. NaN where the estimate of the
+        precision is so noisy that there is no maximum.
+    """
+    precision = tf.eye(quadratic.precision.shape[0], dtype=quadratic.precision.dtype) + quadratic.precision
+    mean = tf.linalg.cholesky_solve(tf.linalg.cholesky(precision), quadratic.linear)
+    return mean, inverse_root(precision)

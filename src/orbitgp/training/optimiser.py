@@ -1,0 +1,147 @@
+"""One step of training, in two kinds: natural steps for q with Adam for the rest, or Adam for everything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+import tf_keras
+
+from orbitgp import checks
+from orbitgp.likelihoods import IndependentGroups
+from orbitgp.models import InvariantSVGP
+from orbitgp.orbits.sampling import split
+from orbitgp.training.natural import NaturalPosterior
+from orbitgp.training.schedules import cosine, geometric
+
+KINDS = ("natural", "adam")
+BATCH, DRAWS = 0, 1  # streams of random numbers in a step
+
+#: a memory of a hundred steps for the scale of gradients: they shrink by orders of magnitude as q settles
+BETA_2 = 0.99
+
+
+class Optimiser:
+    """
+    Everything that training changes, and the compiled step that changes it. All randomness comes from the seed and
+    the number of the step, so that a state that is saved and restored goes on as if nothing had happened.
+    """
+
+    def __init__(self, model: InvariantSVGP, data: tuple[Any, Any], settings: Mapping[str, Any], seed: int) -> None:
+        """
+        :param model: what is trained.
+        :param data: (X, Y), [N, D] and [N, P], all of them; batches are drawn here.
+        :param settings: ``kind``, ``steps``, ``batch``, ``rates`` by group of parameters, ``warmup``, ``floor``, and
+            for the natural kind ``natural`` with ``first`` and ``last``.
+        :param seed: decides batches and draws.
+        """
+        checks.one_of("optimiser.kind", settings["kind"], KINDS)
+        self._model, self._settings, self._seed = model, settings, seed
+        self._X = tf.constant(data[0], model.compute_dtype)
+        self._Y = tf.constant(data[1], model.q_mu.dtype)
+        self.step = tf.Variable(0, trainable=False, dtype=tf.int64, name="step")
+        self.posterior = NaturalPosterior(model) if settings["kind"] == "natural" else None
+        self._sites_need_q = any(isinstance(part, IndependentGroups) for part in model.submodules)
+        self._groups = _parameter_groups(model, with_posterior=self.posterior is None)
+        self._adam = {
+            name: tf_keras.optimizers.Adam(settings["rates"][name], beta_2=BETA_2, jit_compile=False)
+            for name in self._groups
+        }
+        for name, variables in self._groups.items():
+            self._adam[name].build(variables)
+        self.advance = tf.function(self._advance, autograph=False)  # AutoGraph would triple the time to the first step
+
+    def state(self) -> dict[str, tf.Variable]:
+        """Every variable that the next step depends on, by a name that is the same in every process."""
+        found = {"step": self.step, "jitter": self._model.jitter}
+        parameters = [*self._model.trainable_parameters]
+        found |= {f"model/{i}": parameter.unconstrained_variable for i, parameter in enumerate(parameters)}
+        if self.posterior is not None:
+            found |= {f"posterior/{name}": getattr(self.posterior, name) for name in ("mean", "precision", "factor")}
+        for group, adam in self._adam.items():
+            found |= {f"adam/{group}/{i}": variable for i, variable in enumerate(adam.variables)}
+        return found
+
+    def write_back(self) -> None:
+        """Gives the model the present q, where it is kept apart from the model."""
+        if self.posterior is not None:
+            self.posterior.write_back()
+
+    def _advance(self, steps: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """
+        :param steps: how many.
+        :return: the sum of their estimates of the bound, and whether all variables are finite after them.
+        """
+        _, total = tf.while_loop(
+            lambda done, total: done < steps,
+            lambda done, total: (done + 1, total + self._one()),
+            (tf.zeros_like(steps), tf.zeros([], self._Y.dtype)),
+            parallel_iterations=1,
+        )
+        finite = [tf.reduce_all(tf.math.is_finite(v)) for v in self.state().values() if v.dtype.is_floating]
+        return total, tf.reduce_all(tf.stack(finite))
+
+    def _one(self) -> tf.Tensor:
+        seed = tf.stack([tf.constant(self._seed, tf.int64), self.step])
+        progress = tf.cast(self.step, self._Y.dtype) / self._settings["steps"]
+        batch = self._batch(split(seed, BATCH))
+        estimate = self._adam_step if self.posterior is None else self._natural_step
+        bound = estimate(batch, split(seed, DRAWS), progress)
+        self.step.assign_add(1)
+        return bound
+
+    def _batch(self, seed: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        N, size = self._X.shape[0], self._settings["batch"]
+        if size >= N:
+            return self._X, self._Y, tf.range(N)
+        rows = tf.random.stateless_uniform([size], seed, 0, N, tf.int32)
+        return tf.gather(self._X, rows), tf.gather(self._Y, rows), rows
+
+    def _natural_step(self, batch: tuple[tf.Tensor, ...], seed: tf.Tensor, progress: tf.Tensor) -> tf.Tensor:
+        assert self.posterior is not None
+        if self._sites_need_q:
+            self.posterior.write_back()
+        inverse = self.posterior.inverse_factor()
+        covariance = tf.matmul(inverse, inverse, transpose_a=True)
+        mean = tf.convert_to_tensor(self.posterior.mean)
+        variables = [v for group in self._groups.values() for v in group]
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(variables)
+            quadratic = self._model.quadratic(batch, seed)
+            data_term = quadratic(mean, covariance)
+            loss = -data_term
+        bound = data_term - self.posterior.prior_kl(covariance)  # in whitened terms the KL knows no hyperparameter
+        self._apply(tape.gradient(loss, variables), progress)
+        self.posterior.step(quadratic, geometric(progress, **self._settings["natural"]), inverse)
+        return bound
+
+    def _adam_step(self, batch: tuple[tf.Tensor, ...], seed: tf.Tensor, progress: tf.Tensor) -> tf.Tensor:
+        variables = [v for group in self._groups.values() for v in group]
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(variables)
+            loss = -self._model.elbo(batch, seed)
+        self._apply(tape.gradient(loss, variables), progress)
+        return -loss
+
+    def _apply(self, gradients: list[tf.Tensor], progress: tf.Tensor) -> None:
+        share = cosine(progress, self._settings["warmup"], self._settings["floor"])
+        start = 0
+        for name, variables in self._groups.items():
+            adam = self._adam[name]
+            adam.learning_rate.assign(tf.cast(self._settings["rates"][name] * share, adam.learning_rate.dtype))
+            adam.apply_gradients(zip(gradients[start : start + len(variables)], variables, strict=True))
+            start += len(variables)
+
+
+def _parameter_groups(model: InvariantSVGP, with_posterior: bool) -> dict[str, list[tf.Variable]]:
+    """Trainable variables by the rate that moves them; groups without any are left out."""
+    groups = {
+        "inducing": model.inducing_variable.trainable_variables,
+        "kernel": model.kernel.base.trainable_variables,
+        "likelihood": model.likelihood.trainable_variables,
+        "orbit": model.kernel.orbit.trainable_variables,
+    }
+    if with_posterior:
+        groups["variational"] = [model.q_mu.unconstrained_variable, model.q_sqrt.unconstrained_variable]
+    return {name: list(variables) for name, variables in groups.items() if variables}
