@@ -1,0 +1,250 @@
+"""Tables as text: CSV with every digit, Markdown and LaTeX to be read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from orbitgp import files
+
+HEADINGS = {
+    "alpha_true": "true angle, °",
+    "start": "start, °",
+    "angle": "angle, °",
+    "angle_min": "least",
+    "angle_max": "largest",
+    "paper": "paper's error, %",
+    "error": "error, %",
+    "test_error": "error, %",
+    "nll": "test NLL",
+    "test_nll": "test NLL",
+    "elbo": "bound, nats",
+    "elbo_std_error": "its std. error",
+    "log_marginal_likelihood": "log p(y), nats",
+    "gap": "gap, nats",
+    "train_rmse": "training RMSE",
+    "test_rmse": "test RMSE",
+    "n_seeds": "seeds",
+    "n_diverged": "diverged",
+    "train_size": "training images",
+    "test_size": "test images",
+    "inducing": "inducing points",
+    "expected_square": "expected square",
+    "probability": "P(deviation² > L)",
+    "probability_6": "P for 6s",
+    "probability_9": "P for 9s",
+    "bound": "lemma's bound",
+    "classes_above_bound": "classes above the bound",
+    "threshold": "L",
+    "bias_std_error": "its std. error",
+    "z": "|bias| in std. errors",
+    "std": "std. deviation",
+    "cost": "kernel evaluations",
+    "event_kinds": "which",
+    "wall_s": "wall time, s",
+    "peak_memory_mb": "peak memory, MB",
+}
+NATS = ("elbo", "elbo_std_error", "log_marginal_likelihood", "gap")
+DECIMALS = {
+    **dict.fromkeys(("error", "test_error", "paper"), 2),
+    **dict.fromkeys(("nll", "test_nll", "train_rmse", "test_rmse"), 3),
+    **dict.fromkeys(("angle", "angle_min", "angle_max"), 1),
+    **dict.fromkeys(("alpha_true", "start", "wall_s", "peak_memory_mb"), 0),
+    "z": 1,
+}
+
+#: what only the CSV has
+HIDDEN = ("commit", "dirty", "label_text")
+
+LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "°": r"$^\circ$",
+    "²": r"$^2$",
+    "−": "$-$",
+    "≤": r"$\le$",
+    "≥": r"$\ge$",
+    "α": r"$\alpha$",
+}
+
+
+def write_table(frame: pd.DataFrame, stem: Path, caption: str) -> list[Path]:
+    """
+    :param frame: a row for each line; columns ``x_mean`` and ``x_std`` become one, mean ± std, in what is read.
+        Columns with a dot in their name are parameters, and only the CSV has them.
+    :param stem: path of the files without their endings.
+    :return: the files, ``.csv``, ``.md`` and ``.tex``; the same frame is the same bytes.
+    """
+    stem = Path(stem)
+    head, rows, numeric = _shown(frame)
+    texts = {
+        ".md": _markdown(caption, head, rows, numeric),
+        ".tex": _latex(caption, stem.name, head, rows, numeric),
+    }
+    write_csv(frame, beside(stem, ".csv"))
+    for ending, text in texts.items():
+        files.write_text(beside(stem, ending), text)
+    return [beside(stem, ending) for ending in (".csv", *texts)]
+
+
+def write_csv(frame: pd.DataFrame, path: Path) -> None:
+    """Every digit; what is not a number is left blank."""
+    _check(frame)
+    rows = ([_cell(value) for value in row] for row in frame.itertuples(index=False, name=None))
+    files.write_csv(path, [str(name) for name in frame.columns], rows)
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """
+    :param path: of a CSV.
+    """
+    try:
+        return pd.read_csv(path, float_precision="round_trip")
+    except ValueError as error:  # of which a ParserError and a UnicodeDecodeError are two
+        raise files.DamagedFile(f"{path} is not a table: {error}") from error
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]], numeric: Sequence[bool]) -> str:
+    """
+    :param numeric: columns to be aligned on the right.
+    """
+    lines = [[markdown(cell) for cell in row] for row in (head, *rows)]
+    marks = ["---:" if right else "---" for right in numeric]
+    return "\n".join("| " + " | ".join(line) + " |" for line in (lines[0], marks, *lines[1:])) + "\n"
+
+
+def markdown(text: str) -> str:
+    """
+    :return: ``text`` such that Markdown shows it as it stands, on one line.
+    """
+    escaped = "".join(f"\\{letter}" if letter in "\\`*[]|" else letter for letter in _one_line(text))
+    return escaped.replace("&", "&amp;").replace("<", "&lt;")
+
+
+def latex(text: str) -> str:
+    """
+    :return: ``text`` such that LaTeX shows it as it stands, on one line.
+    """
+    return "".join(LATEX.get(letter, letter) for letter in _one_line(text))
+
+
+def beside(stem: Path, ending: str) -> Path:
+    """
+    :return: ``stem`` with an ending, whatever dots are in its name.
+    """
+    return stem.with_name(stem.name + ending)
+
+
+def _check(frame: pd.DataFrame) -> None:
+    if not isinstance(frame, pd.DataFrame):
+        raise TypeError(f"a table must be a DataFrame, got {type(frame).__name__}")
+    if not frame.columns.is_unique:
+        raise ValueError(f"a table's columns must differ, got {list(frame.columns)}")
+
+
+def _shown(frame: pd.DataFrame) -> tuple[list[str], list[list[str]], list[bool]]:
+    """:return: headings, rows of text, and which columns hold numbers"""
+    _check(frame)
+    head, columns, numeric = [], [], []
+    for name in map(str, frame.columns):
+        if "." in name or name in HIDDEN or frame[name].isna().all():
+            continue
+        base = _paired(name, frame)
+        if base is None:
+            continue
+        spread = "paper_std" if name == "paper_error" else f"{base}_std"
+        spreads = frame[spread] if spread in frame and base != name else [math.nan] * len(frame)
+        head.append(HEADINGS.get(base, base.replace("_", " ")))
+        columns.append([_with_spread(base, value, std) for value, std in zip(frame[name], spreads, strict=True)])
+        numeric.append(pd.api.types.is_numeric_dtype(frame[name]) and not pd.api.types.is_bool_dtype(frame[name]))
+    return head, [list(row) for row in zip(*columns, strict=True)], numeric
+
+
+def _paired(name: str, frame: pd.DataFrame) -> str | None:
+    """:return: what a column is called without ``_mean``; None if it is shown beside its mean"""
+    if name == "paper_error":
+        return "paper"
+    if name == "paper_std" or (name.endswith("_std") and f"{name[:-4]}_mean" in frame):
+        return None
+    return name.removesuffix("_mean")
+
+
+def _with_spread(column: str, value: Any, std: float) -> str:
+    if pd.isna(value) or pd.isna(std):
+        return _read(column, value, value)
+    return f"{_read(column, value, value)} ± {_read(column, std, value)}"
+
+
+def _read(column: str, value: Any, scale: Any) -> str:
+    """
+    :param scale: the number that decides how many decimals ``value`` is given.
+    """
+    if isinstance(value, str):
+        return value
+    if pd.isna(value):
+        return ""
+    if pd.api.types.is_bool(value):
+        return "yes" if value else "no"
+    if pd.api.types.is_integer(value):
+        return f"{value:,}"
+    if column in NATS:
+        size = abs(scale)
+        return f"{value:,.{0 if size >= 1000 else 1 if size >= 100 else 2}f}"
+    if column in DECIMALS:
+        return f"{value:,.{DECIMALS[column]}f}"
+    return f"{value:.3g}"
+
+
+def _markdown(caption: str, head: list[str], rows: list[list[str]], numeric: list[bool]) -> str:
+    return f"{markdown(caption)}\n\n{markdown_table(head, rows, numeric)}"
+
+
+def _latex(caption: str, label: str, head: list[str], rows: list[list[str]], numeric: list[bool]) -> str:
+    def line(cells: Sequence[str], write: Callable[[str], str] = latex) -> str:
+        return "    " + " & ".join(map(write, cells)) + r" \\"
+
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"  \centering",
+            rf"  \caption{{{latex(caption)}}}",
+            rf"  \label{{tab:{label}}}",
+            rf"  \begin{{tabular}}{{{''.join('r' if right else 'l' for right in numeric)}}}",
+            r"    \toprule",
+            line(head),
+            r"    \midrule",
+            *map(line, rows),
+            r"    \bottomrule",
+            r"  \end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def _cell(value: Any) -> Any:
+    """:return: a plain Python value, blank if there is none"""
+    if not isinstance(value, str) and pd.isna(value):
+        return ""
+    return value.item() if hasattr(value, "item") else value
+
+
+def _one_line(text: str) -> str:
+    return " ".join(str(text).split())
