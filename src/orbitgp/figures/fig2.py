@@ -8,29 +8,39 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from orbitgp.datasets import PointData
+from orbitgp.figures.frames import require, require_arrays
 from orbitgp.figures.style import TEXT_WIDTH, paper_style
 
 TITLES = {"invariant": "invariant GP", "plain": "plain GP"}
+NUMBERS = ("log_marginal_likelihood", "train_rmse", "test_rmse")
 
 
-def draw(data: PointData, means: Mapping[str, np.ndarray], metrics: pd.DataFrame) -> Figure:
+def draw(surfaces: Mapping[str, np.ndarray], metrics: pd.DataFrame) -> Figure:
     """
-    :param data: training points, and the true function on a square grid as test points.
-    :param means: for each model, its posterior mean on that grid, [side², 1].
+    :param surfaces: train_X [N, 2] and train_Y [N, 1]; truth, invariant and plain, each [side², 1]: values on the grid
+        over [−1, 1]² of :func:`orbitgp.datasets.square_grid`, whose second coordinate runs fastest.
     :param metrics: columns model, log_marginal_likelihood, train_rmse, test_rmse.
     """
-    side = round(len(data.test.X) ** 0.5)
-    surfaces = {"truth": data.test.Y, **means}
-    limit = max(np.abs(surface).max() for surface in surfaces.values())
-    rows = metrics.set_index("model")
+    panels = ("truth", *TITLES)
+    require_arrays(surfaces, ("train_X", "train_Y", *panels), "surfaces")
+    rows = require(metrics, ["model"], NUMBERS, "metrics").set_index("model")
+    absent = [name for name in TITLES if name not in rows.index]
+    if absent:
+        raise ValueError(f"metrics must have a row for each model; there is none for {', '.join(absent)}")
+    side = round(len(surfaces["truth"]) ** 0.5)
+    for name in panels:
+        if surfaces[name].size != side**2:
+            raise ValueError(f"{name} must have shape [side², 1] on one square grid, got {surfaces[name].shape}")
+    train_X, train_Y = surfaces["train_X"], surfaces["train_Y"]
+    limit = max(np.nanmax(np.abs(surfaces[name])) for name in panels)
+
     with paper_style():
         figure = Figure(figsize=(TEXT_WIDTH, 2.3), layout="constrained")
         axes = figure.subplots(1, 3, sharey=True)
-        for ax, (name, surface) in zip(axes, surfaces.items(), strict=True):
+        for ax, name in zip(axes, panels, strict=True):
             # the first coordinate runs along the grid's rows, so that it is the vertical one unless turned
             shown = ax.imshow(
-                surface.reshape(side, side).T,
+                surfaces[name].reshape(side, side).T,
                 extent=(-1, 1, -1, 1),
                 origin="lower",
                 vmin=-limit,
@@ -42,7 +52,7 @@ def draw(data: PointData, means: Mapping[str, np.ndarray], metrics: pd.DataFrame
             ax.set_xlabel("$x_1$")
             ax.set_xticks([-1, 0, 1])
             if name == "truth":
-                ax.set_title(f"a symmetric function,\nseen at {len(data.train.X)} points\nwith noise")
+                ax.set_title(f"a symmetric function,\nseen at {len(train_X)} points\nwith noise")
             else:
                 row = rows.loc[name]
                 ax.set_title(
@@ -50,8 +60,8 @@ def draw(data: PointData, means: Mapping[str, np.ndarray], metrics: pd.DataFrame
                     f"RMSE {row.train_rmse:.3f}, test {row.test_rmse:.3f}"
                 )
         axes[0].scatter(
-            *data.train.X.T,
-            c=data.train.Y[:, 0],
+            *train_X.T,
+            c=train_Y[:, 0],
             s=9,
             vmin=-limit,
             vmax=limit,
@@ -60,7 +70,7 @@ def draw(data: PointData, means: Mapping[str, np.ndarray], metrics: pd.DataFrame
             linewidths=0.4,
         )
         for ax in axes[1:]:
-            ax.scatter(*data.train.X.T, s=1.5, color="black", linewidths=0)
+            ax.scatter(*train_X.T, s=1.5, color="black", linewidths=0)
         axes[0].set_ylabel("$x_2$")
         axes[0].set_yticks([-1, 0, 1])
         figure.colorbar(shown, ax=axes, shrink=0.8, pad=0.02)
