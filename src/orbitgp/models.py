@@ -50,6 +50,7 @@ class Quadratic:
     linear: tf.Tensor  #: [M, P]
     precision: tf.Tensor  #: [M, M]; an unbiased estimate, so in a small batch it need not be positive
     constant: tf.Tensor  #: []
+    ceiling: tf.Tensor  #: [M, M]; each group paired with itself alone: positive, never below ``precision``, biased
 
     def __call__(self, mean: tf.Tensor, covariance: tf.Tensor) -> tf.Tensor:
         """
@@ -190,14 +191,15 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         total = tf.reduce_sum(phi, axis=2)
         # Σ_gg' w_gg' φ_g φ_g'ᵀ as one product: each φ_g with the sum of its partners
         partners = weights.different * total[:, :, None] + (weights.same - weights.different) * phi
-        precision = tf.matmul(
-            tf.reshape(phi * sites.precision[None], [M, -1]), tf.reshape(partners, [M, -1]), transpose_b=True
-        )
+        weighted = tf.reshape(phi * sites.precision[None], [M, -1])
+        precision = tf.matmul(weighted, tf.reshape(partners, [M, -1]), transpose_b=True)
+        ceiling = tf.matmul(weighted, tf.reshape(phi, [M, -1]), transpose_b=True) / groups
         linear = tf.matmul(total / groups, sites.linear)
         unexplained = tf.reduce_sum(sites.precision[:, 0] * k_ff) - tf.linalg.trace(precision)
         constant = tf.reduce_sum(sites.constant) - 0.5 * self.num_latent_gps * unexplained
         scale = self._scale(batch)
-        return Quadratic(scale * linear, scale * 0.5 * (precision + tf.transpose(precision)), scale * constant)
+        symmetric = 0.5 * (precision + tf.transpose(precision))
+        return Quadratic(scale * linear, scale * symmetric, scale * constant, scale * ceiling)
 
     def prior_kl(self) -> tf.Tensor:
         """KL(q(u) ‖ p(u)), summed over outputs."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from orbitgp import files
+from orbitgp import checks, files
 from orbitgp.datasets import ImageData, Images, images, mnist, parity, rotated
 
 ARRAYS = ("train_images", "train_labels", "test_images", "test_labels")
@@ -18,7 +18,7 @@ def make_dataset(dataset: Mapping[str, Any]) -> ImageData:
     """
     :param dataset: as in the configuration: ``kind`` and what that kind takes.
     """
-    return KINDS[dataset["kind"]](dataset)
+    return KINDS[checks.one_of("dataset.kind", dataset["kind"], list(KINDS))](dataset)
 
 
 def write_dataset(path: Path, data: ImageData) -> None:

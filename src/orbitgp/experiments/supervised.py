@@ -11,7 +11,7 @@ import numpy as np
 import yaml
 from gpflow.utilities import multiple_assign, parameter_dict
 
-from orbitgp import files, orbits
+from orbitgp import checks, files, orbits
 from orbitgp.datasets import ImageData, Images, one_hot
 from orbitgp.inducing import BasePoints, place
 from orbitgp.kernels import Invariant
@@ -57,14 +57,14 @@ def make_orbit(settings: Settings, shape: Any) -> Orbit:
     :param settings: ``kind`` and what the orbit takes.
     :param shape: (H, W, C) of the images.
     """
-    return ORBITS[settings["kind"]](settings, shape)
+    return ORBITS[checks.one_of("orbit.kind", settings["kind"], list(ORBITS))](settings, shape)
 
 
 def make_scheme(settings: Settings) -> Scheme:
     """
     :param settings: ``kind`` and what the scheme takes.
     """
-    return SCHEMES[settings["kind"]](settings)
+    return SCHEMES[checks.one_of("scheme.kind", settings["kind"], list(SCHEMES))](settings)
 
 
 def final_scheme(spec: Settings) -> Scheme:
@@ -120,17 +120,21 @@ def load_trained(folder: Path, data: ImageData) -> InvariantSVGP:
     """
     :param folder: of a run that has ended.
     :param data: what it was trained on.
-    :return: the trained model.
+    :return: the trained model, with the scheme of the final pass: it predicts what the run's numbers are of.
     """
     spec = yaml.safe_load((folder / "config.yaml").read_text())
     found = files.read_npz(folder / "params.npz")
     if "inducing_variable.Z" not in found or "jitter" not in found:
         raise files.DamagedFile(f"{folder / 'params.npz'} does not hold a trained model")
-    model = build_model(spec, data, found["inducing_variable.Z"])
+    Z, values = found["inducing_variable.Z"], int(np.prod(data.train.shape))
+    if Z.shape[-1] != values:
+        raise ValueError(f"{folder} was trained on images of {Z.shape[-1]} values, those of {data.name} have {values}")
+    model = build_model(spec, data, Z)
     wanted = {path.lstrip("."): parameter.shape for path, parameter in parameter_dict(model).items()}
     if {path: values.shape for path, values in found.items()} != {path: tuple(shape) for path, shape in wanted.items()}:
         raise files.DamagedFile(f"{folder / 'params.npz'} does not have the parameters of {folder / 'config.yaml'}")
     multiple_assign(model, {f".{path}": values for path, values in found.items()})
+    model.scheme = final_scheme(spec)
     return model
 
 

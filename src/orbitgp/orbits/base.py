@@ -9,7 +9,7 @@ from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.base import Module, TensorType
 
 from orbitgp import checks
-from orbitgp.orbits.sampling import uniforms
+from orbitgp.orbits.sampling import portable, uniforms
 
 
 class Orbit(Module, metaclass=abc.ABCMeta):
@@ -109,6 +109,7 @@ class FiniteOrbit(Orbit):
         """
         checks.integer("count", count, least=1, most=self.order)
         X = tf.convert_to_tensor(X)
-        keys = tf.random.stateless_uniform([tf.shape(X)[0], self.order], seed, dtype=tf.float64)
+        # integers, which XLA draws as the other devices do; of 64 bits, so that no two are the same
+        keys = tf.random.stateless_uniform([tf.shape(X)[0], self.order], portable(seed), None, None, tf.int64)
         chosen = tf.argsort(keys, axis=1)[:, :count]
         return tf.gather(self.full(X), chosen, batch_dims=1)

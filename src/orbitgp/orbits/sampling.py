@@ -43,7 +43,7 @@ def uniforms(
     products of two draws of one group are biased, products across groups are not.
 
     :param images: N, which may be a scalar tensor.
-    :param seed: [2] integers; the same seed gives the same draws on every device, eager or compiled.
+    :param seed: [2] integers; the same seed gives the same draws on every device, eager or compiled, by XLA too.
     :return: [N, groups, size, dimension]
     """
     checks.integer("groups", groups, least=1)
@@ -55,7 +55,7 @@ def uniforms(
 
     def random_bits(draws: int) -> tf.Tensor:
         shape = [images, groups, draws, dimension]
-        return tf.random.stateless_uniform(shape, seed, minval=0, maxval=2**_BITS, dtype=tf.int32)
+        return tf.random.stateless_uniform(shape, portable(seed), minval=0, maxval=2**_BITS, dtype=tf.int32)
 
     if sampler == "sobol":
         bits = tf.bitwise.bitwise_xor(random_bits(1), tf.constant(sobol_integers(size, dimension)))
@@ -69,4 +69,12 @@ def split(seed: tf.Tensor, stream: int) -> tf.Tensor:
     :param seed: [2] integers.
     :return: [2] the seed of an independent stream of random numbers.
     """
-    return tf.random.experimental.stateless_fold_in(tf.cast(seed, tf.int64), stream)
+    return portable(tf.random.experimental.stateless_fold_in(portable(seed), stream))
+
+
+def portable(seed: tf.Tensor) -> tf.Tensor:
+    """
+    :param seed: [2] integers.
+    :return: [2] int64, the last 32 bits of each: XLA looks at no others, and not at the sign.
+    """
+    return tf.bitwise.bitwise_and(tf.cast(seed, tf.int64), tf.constant(0xFFFFFFFF, tf.int64))

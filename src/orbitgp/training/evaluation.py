@@ -70,7 +70,7 @@ class WholeBound:
         @tf.function(autograph=False, reduce_retracing=True)
         def part(X: tf.Tensor, Y: tf.Tensor, rows: tf.Tensor, seed: tf.Tensor) -> tuple[tf.Tensor, ...]:
             found = model.quadratic((X, Y, rows), seed)
-            return found.linear, found.precision, found.constant
+            return found.linear, found.precision, found.constant, found.ceiling
 
         self._part = part
 
@@ -80,7 +80,7 @@ class WholeBound:
         :param pass_number: passes with other numbers make other draws.
         """
         N = self._X.shape[0]
-        total: list[Any] = [0.0, 0.0, 0.0]
+        total: list[Any] = [0.0, 0.0, 0.0, 0.0]
         start = split(tf.constant([seed, -2], tf.int64), pass_number)
         for number, first in enumerate(range(0, N, self._batch)):
             rows = tf.range(first, min(first + self._batch, N))

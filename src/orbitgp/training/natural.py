@@ -18,12 +18,17 @@ class NaturalPosterior(Module):
         Λ ← Λ + G + ½ G Λ⁻¹ G,   G = ρ (I + A − Λ)
 
     is positive all the same (it is ½ Λ plus half of (Λ + G) Λ⁻¹ (Λ + G)), agrees with the natural gradient to first
-    order in ρ, and has the same fixed point. The mean moves by ρ Λ⁻¹ ∇_m, with the new Λ.
+    order in ρ, and has the same fixed point.
+
+    The mean moves by ρ C⁻¹ ∇_m. With C = Λ this would be the natural gradient, but in directions that draws tell
+    apart and their average does not, Λ is small and the noise of ∇_m is not: under wide orbits such steps grow until
+    nothing is finite. C is instead a running mean of the batches' ceilings I + Σ θ φ_g φ_gᵀ, which bound that noise.
+    Where nothing is drawn at random, C is Λ's target and the step is the natural one.
     """
 
     def __init__(self, model: InvariantSVGP) -> None:
         """
-        :param model: whose q is the start; it is moved only by :meth:`write_back`.
+        :param model: whose q is the start, and whose q :meth:`write_back` sets.
         """
         super().__init__()
         self._model = model
@@ -32,6 +37,7 @@ class NaturalPosterior(Module):
         self.mean = tf.Variable(model.q_mu, trainable=False, name="mean")
         self.precision = tf.Variable(precision, trainable=False, name="precision")
         self.factor = tf.Variable(np.linalg.cholesky(precision), trainable=False, name="factor")
+        self.ceiling = tf.Variable(precision, trainable=False, name="ceiling")
 
     def inverse_factor(self) -> tf.Tensor:
         """R⁻¹ [M, M] with Λ = R Rᵀ; the covariance is R⁻ᵀ R⁻¹."""
@@ -48,21 +54,35 @@ class NaturalPosterior(Module):
             tf.reduce_sum(tf.square(self.mean)) + outputs * (tf.linalg.trace(covariance) - M + log_determinant)
         )
 
+    def start(self, linear: tf.Tensor, ceiling: tf.Tensor) -> None:
+        """
+        A first q, from some of the data.
+
+        :param linear: [M, P] and
+        :param ceiling: [M, M], of a bound that is scaled to all data. Too large a precision is safe to start from.
+        """
+        precision = tf.eye(self.precision.shape[0], dtype=self.precision.dtype) + ceiling
+        for variable in (self.precision, self.ceiling):
+            variable.assign(precision)
+        self.factor.assign(tf.linalg.cholesky(precision))
+        self.mean.assign(tf.linalg.cholesky_solve(self.factor, linear))
+
     def step(self, quadratic: Quadratic, rho: TensorType, inverse_factor: tf.Tensor) -> None:
         """
         :param quadratic: the bound of a batch, scaled to all data.
         :param rho: in (0, 1], the size of the step.
         :param inverse_factor: R⁻¹ of the present Λ.
         """
-        M = self.precision.shape[0]
-        change = rho * (tf.eye(M, dtype=self.precision.dtype) + quadratic.precision - self.precision)
+        eye = tf.eye(self.precision.shape[0], dtype=self.precision.dtype)
+        change = rho * (eye + quadratic.precision - self.precision)
         half = tf.matmul(inverse_factor, change)
         precision = self.precision + change + 0.5 * tf.matmul(half, half, transpose_a=True)
-        factor = tf.linalg.cholesky(precision)
+        ceiling = self.ceiling + rho * (eye + quadratic.ceiling - self.ceiling)
         gradient = quadratic.linear - tf.matmul(quadratic.precision, self.mean) - self.mean
-        self.mean.assign_add(rho * tf.linalg.cholesky_solve(factor, gradient))
+        self.mean.assign_add(rho * tf.linalg.cholesky_solve(tf.linalg.cholesky(ceiling), gradient))
         self.precision.assign(precision)
-        self.factor.assign(factor)
+        self.factor.assign(tf.linalg.cholesky(precision))
+        self.ceiling.assign(ceiling)
 
     def write_back(self) -> None:
         """Gives the model this q."""

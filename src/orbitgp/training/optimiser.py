@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 import tf_keras
 
@@ -17,6 +18,9 @@ from orbitgp.training.schedules import cosine, geometric
 
 KINDS = ("natural", "adam")
 BATCH, DRAWS = 0, 1  # streams of random numbers in a step
+
+#: images for each inducing point in the first estimate of q: several, so that no direction is left unseen
+START_IMAGES = 4
 
 #: a memory of a hundred steps for the scale of gradients: they shrink by orders of magnitude as q settles
 BETA_2 = 0.99
@@ -50,7 +54,32 @@ class Optimiser:
         }
         for name, variables in self._groups.items():
             self._adam[name].build(variables)
+        if self.posterior is not None:
+            self._start(self.posterior)
         self.advance = tf.function(self._advance, autograph=False)  # AutoGraph would triple the time to the first step
+
+    def _start(self, posterior: NaturalPosterior) -> None:
+        """The best q for a first few batches: from the prior instead, the first steps would have to be huge."""
+        M, N, size = posterior.precision.shape[0], self._X.shape[0], min(self._settings["batch"], self._X.shape[0])
+        parts = min(-(-START_IMAGES * M // size), -(-N // size))
+
+        def one(number: tf.Tensor, linear: tf.Tensor, ceiling: tf.Tensor) -> tuple[tf.Tensor, ...]:
+            seed = split(tf.constant([self._seed, -1], tf.int64), number)
+            part = self._model.quadratic(self._batch(split(seed, BATCH)), split(seed, DRAWS))
+            return number + 1, linear + part.linear / parts, ceiling + part.ceiling / parts
+
+        @tf.function(autograph=False)
+        def gather() -> tuple[tf.Tensor, ...]:
+            nothing = (tf.constant(0), tf.zeros_like(posterior.mean), tf.zeros_like(posterior.precision))
+            return tf.while_loop(lambda number, *_: number < parts, one, nothing, parallel_iterations=1)[1:]
+
+        posterior.start(*gather())
+
+    def mend(self) -> None:
+        """A q that was not finite from the start is made anew, with the jitter that the model has now."""
+        if self.posterior is not None and not np.all(np.isfinite(self.posterior.precision)):
+            self._start(self.posterior)
+            self.write_back()
 
     def state(self) -> dict[str, tf.Variable]:
         """Every variable that the next step depends on, by a name that is the same in every process."""
@@ -58,7 +87,10 @@ class Optimiser:
         parameters = [*self._model.trainable_parameters]
         found |= {f"model/{i}": parameter.unconstrained_variable for i, parameter in enumerate(parameters)}
         if self.posterior is not None:
-            found |= {f"posterior/{name}": getattr(self.posterior, name) for name in ("mean", "precision", "factor")}
+            found |= {
+                f"posterior/{name}": getattr(self.posterior, name)
+                for name in ("mean", "precision", "factor", "ceiling")
+            }
         for group, adam in self._adam.items():
             found |= {f"adam/{group}/{i}": variable for i, variable in enumerate(adam.variables)}
         return found

@@ -31,7 +31,7 @@ from orbitgp.training.provenance import provenance
 
 TOGETHER = 20  # steps between two looks at the clock and at signals
 TRIES = 5  # returns to a good state before a training is given up
-BOUND_PASSES = 4  # over all data, for the bound that is reported and its standard error
+BOUND_PASSES = 3  # over all data, for the bound that is reported and its standard error
 
 Log = Callable[[str], None]
 
@@ -98,6 +98,7 @@ class _Training:
         self.steps = spec["optimiser"]["steps"]
         self.diverged = False
         self.history, self.good = self._begin()
+        self.reported = self.good
         self.saved_at = time.monotonic()
 
     def _begin(self) -> tuple[History, Snapshot]:
@@ -129,17 +130,27 @@ class _Training:
                     if self.stop():
                         self._save()
                         raise Interrupted(f"asked to stop; saved at step {int(self.good.values['step'])}")
-                    bound, finite = self.optimiser.advance(tf.constant(min(TOGETHER, until - self.step)))
-                    if not (np.isfinite(bound) and finite):
+                    bound = self._advance(min(TOGETHER, until - self.step))
+                    if not np.isfinite(bound):
                         self._go_back()
                         break
-                    total += float(bound)
+                    total += bound
                 else:
-                    self.good = self._report(total / (until - start))
+                    self.good = self.reported = self._report(total / (until - start))
                     if time.monotonic() - self.saved_at > self.checkpoint_every:
                         self._save()
                 bar.update(self.step - bar.n)
         self._finish()
+
+    def _advance(self, steps: int) -> float:
+        """The sum of the bounds of so many steps; NaN if anything is not finite after them."""
+        try:
+            bound, finite = self.optimiser.advance(tf.constant(steps))
+        except tf.errors.InvalidArgumentError:  # a CPU refuses an index that was computed from NaN, a GPU does not
+            if all(np.all(np.isfinite(variable)) for variable in self.variables.values()):
+                raise
+            return np.nan
+        return float(bound) if finite else np.nan
 
     def _next_report(self, step: int) -> int:
         count = self.spec["evaluation"]["count"]
@@ -176,10 +187,12 @@ class _Training:
         tries = sum(event["kind"] == "not finite" for event in self.history.events)
         if tries == TRIES:
             self.diverged = True
+            self.reported.bring_back(self.variables)  # with the jitter that the last numbers were made with
             detail = f"given up after {TRIES} returns to a good state; the numbers are those of step {self.step}"
             self._record(failed_at, "given up", detail)
             return
         self.model.jitter.assign(10 * self.model.jitter)
+        self.optimiser.mend()
         detail = f"back to step {self.step}, jitter {self.model.jitter.numpy():.0e}"
         self._record(failed_at, "not finite", detail)
         self.good = Snapshot.take(self.variables, self.history)
@@ -218,10 +231,10 @@ class _Training:
         identity = {key: self.spec[key] for key in ("experiment", "variant", "label", "seed")}
         final = identity | {
             "steps": self.step,
-            "elbo": float(self.bounds.mean()),
-            "elbo_std_error": float(self.bounds.std(ddof=1) / np.sqrt(len(self.bounds))),
-            "test_error": self.score.error,
-            "test_nll": self.score.nll,
+            "elbo": _finite(self.bounds.mean()),
+            "elbo_std_error": _finite(self.bounds.std(ddof=1) / np.sqrt(len(self.bounds))),
+            "test_error": _finite(self.score.error),
+            "test_nll": _finite(self.score.nll),
             "train_size": len(self.data.train),
             "test_size": len(self.data.test),
             "parameters": named_parameters(self.model),
@@ -249,6 +262,11 @@ def _bounds(model: InvariantSVGP, quadratics: list[Any]) -> np.ndarray:
     root = tf.convert_to_tensor(model.q_sqrt)[0]
     covariance = tf.matmul(root, root, transpose_b=True)
     return np.array([float(q(tf.convert_to_tensor(model.q_mu), covariance) - model.prior_kl()) for q in quadratics])
+
+
+def _finite(number: float) -> float | None:
+    """None where there is no number: JSON has no NaN, and a training that was given up may have nothing else."""
+    return float(number) if np.isfinite(number) else None
 
 
 def _parameters(model: InvariantSVGP) -> dict[str, np.ndarray]:
