@@ -5,6 +5,9 @@ PYTHON = python3 python3.12 python3.11 python3.10
 
 BIN := .venv/bin
 
+# Which size `make run` makes: smoke (minutes), quick (a quarter of an hour) or paper (hours, on a GPU).
+TIER = quick
+
 # TensorFlow: no start-up chatter.
 export TF_CPP_MIN_LOG_LEVEL := 2
 
@@ -18,16 +21,19 @@ help:  ## list the targets
 test: lint  ## check style and types, then run the tests with coverage
 	$(BIN)/python -m pytest -n 2 --cov
 
-run: .venv/.stamp  ## fit the toy of figure 2 and draw it
-	$(BIN)/python workflow/scripts/toy.py
+run: .venv/.stamp  ## make every figure and table, and show the report; TIER=smoke or paper for another size
+	$(BIN)/snakemake --cores all --config tier=$(TIER)
+	@$(BIN)/python workflow/scripts/summary.py $(TIER)
 
-lint: .venv/.stamp  ## check style, format and types
+lint: .venv/.stamp  ## check style, format and types, of the workflow too
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	@# not on Python 3.10, which has no Snakemake of today
+	if [ -e $(BIN)/snakemake ]; then $(BIN)/snakefmt --check Snakefile workflow/rules && $(BIN)/snakemake --lint; fi
 
 lock:  ## resolve requirements.lock anew from pyproject.toml (needs uv)
-	uv pip compile -q --universal --python-version 3.10 --extra dev --generate-hashes \
+	uv pip compile -q --universal --python-version 3.10 --extra dev --extra cluster --generate-hashes \
 	    --no-annotate --no-header pyproject.toml -o requirements.lock
 
 clean:  ## remove .venv and everything that tools leave behind

@@ -1,11 +1,14 @@
 """What several test files share."""
 
+import copy
+import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
-from orbitgp.datasets import ImageData, mnist
+from orbitgp.datasets import ImageData, Images, mnist
 
 
 @pytest.fixture(scope="session")
@@ -28,3 +31,116 @@ def central_differences() -> Callable[..., np.ndarray]:
         return slopes
 
     return gradient
+
+
+@pytest.fixture(scope="session")
+def assert_gradients_match(central_differences: Callable[..., np.ndarray]) -> Callable[..., None]:
+    """Automatic gradients against central differences, one entry of one variable at a time."""
+    import tensorflow as tf  # here, so that tests of figures and data need not load it
+
+    def check(loss: Callable[[], tf.Tensor], variables: Any, step: float = 1e-6, rtol: float = 1e-5) -> None:
+        assert variables
+        with tf.GradientTape() as tape:
+            value = loss()
+        for variable, gradient in zip(variables, tape.gradient(value, variables), strict=True):
+            assert gradient is not None, f"no gradient reaches {variable.name}"
+            start = variable.numpy()
+
+            def at(value: np.ndarray, variable: tf.Variable = variable) -> float:
+                variable.assign(value)
+                return float(loss())
+
+            measured = central_differences(at, start, step)
+            variable.assign(start)
+            # were one of them zero, the comparison would say nothing about it
+            assert np.all(np.abs(measured) > 1e-4), measured
+            np.testing.assert_allclose(
+                tf.convert_to_tensor(gradient), measured, rtol=rtol, atol=rtol * np.abs(measured).max()
+            )
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def bilinear_by_loops() -> Callable[..., np.ndarray]:
+    """The reference for every warp: one image, one displacement in pixels for each pixel, zero outside."""
+
+    def sample(image: np.ndarray, dx: np.ndarray, dy: np.ndarray) -> np.ndarray:
+        height, width, channels = image.shape
+        result = np.zeros(image.shape)
+        for i in range(height):
+            for j in range(width):
+                row, column = i + dy[i, j], j + dx[i, j]
+                for k in (math.floor(row), math.floor(row) + 1):
+                    for m in (math.floor(column), math.floor(column) + 1):
+                        if 0 <= k < height and 0 <= m < width:
+                            weight = (1 - abs(row - k)) * (1 - abs(column - m))
+                            for c in range(channels):
+                                result[i, j, c] += weight * image[k, m, c]
+        return result
+
+    return sample
+
+
+@pytest.fixture(scope="session")
+def small_images() -> ImageData:
+    """Three classes of 8 × 8 images, told apart by the row of a bar, with noise: learned within a few steps."""
+
+    def make(count: int, seed: int) -> Images:
+        rng = np.random.default_rng(seed)
+        labels = rng.integers(0, 3, count)
+        pixels = 0.25 * rng.uniform(size=(count, 8, 8, 1))
+        for image, label in zip(pixels, labels, strict=True):
+            image[2 + label, 1:7] += 0.7
+        return Images(pixels.astype(np.float32), labels.astype(np.int64))
+
+    return ImageData("small", make(60, 0), make(30, 1))
+
+
+@pytest.fixture(scope="session")
+def small_signs(small_images: ImageData) -> ImageData:
+    """The same images with labels −1 and +1."""
+    train, test = (
+        Images(part.images, np.where(part.labels == 1, 1, -1)) for part in (small_images.train, small_images.test)
+    )
+    return ImageData("signs", train, test)
+
+
+@pytest.fixture(scope="session")
+def small_spec() -> Callable[..., dict[str, Any]]:
+    """What a run on them depends on, with changes to its blocks: ``small_spec(kernel={"variance": 2.0})``."""
+    spec: dict[str, Any] = {
+        "experiment": "small",
+        "variant": "rotation",
+        "label": "from 30°",
+        "seed": 3,
+        "dataset": {"name": "small", "kind": "images", "path": "small.npz", "test_fraction": 0.3, "seed": 0},
+        "orbit": {"kind": "rotation", "alpha": 30.0, "trainable": True},
+        "likelihood": {"kind": "gaussian", "variance": 0.1},
+        "kernel": {"variance": 1.0, "lengthscale": 2.0},
+        "inducing": {"count": 8, "method": "kmeans"},
+        "scheme": {"kind": "groups", "groups": 2, "size": 2, "sampler": "sobol"},
+        "precision": "mixed",
+        "compile": False,
+        "jitter": 1e-6,
+        "optimiser": {
+            "kind": "natural",
+            "steps": 8,
+            "batch": 20,
+            "rates": {"inducing": 0.01, "kernel": 0.01, "likelihood": 0.01, "orbit": 0.01},
+            "natural": {"first": 0.5, "last": 0.1},
+            "warmup": 0.1,
+            "floor": 0.1,
+        },
+        "final_pass": {"samples": 8, "refit": True},
+        "evaluation": {"count": 4, "samples": 4},
+    }
+
+    def make(**changes: Any) -> dict[str, Any]:
+        found = copy.deepcopy(spec)
+        for name, change in changes.items():
+            merged = isinstance(change, dict) and change.get("kind") in (None, found[name].get("kind"))
+            found[name] = found[name] | change if merged else change
+        return found
+
+    return make

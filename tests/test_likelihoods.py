@@ -15,6 +15,8 @@ from orbitgp.likelihoods import (
     expected_log_density,
     polya_gamma_bound,
     polya_gamma_precision,
+    polya_gamma_sites,
+    quadratic_sites,
 )
 
 CASES = [(y, mean, deviation) for y in (-1.0, 1.0) for mean in (-3.0, -0.4, 0.0, 2.0) for deviation in (0.05, 1.0, 4.0)]
@@ -98,6 +100,51 @@ def test_the_gaussian_expectation_is_gpflows_when_the_moments_are_exact():
     np.testing.assert_allclose(ours, likelihood.variational_expectations(X, found.mean, variance, Y), rtol=1e-12)
 
 
+def test_the_sites_of_a_gaussian_are_its_log_density():
+    rng = np.random.default_rng(1)
+    F, Y, noise = rng.normal(size=(5, 2)), rng.normal(size=(5, 2)), 0.3
+    sites = quadratic_sites(gpflow.likelihoods.Gaussian(noise), Batch(tf.zeros([5, 3], tf.float64), Y), never)
+    np.testing.assert_allclose(sites.expectation(F, F**2), norm.logpdf(Y, F, np.sqrt(noise)), rtol=1e-12)
+    assert sites.precision.shape == (5, 1)  # the same for all outputs
+
+
+def test_the_sites_of_a_logistic_likelihood_lie_below_it_and_touch_it_at_the_tilt():
+    F, tilt = np.linspace(-8, 8, 41)[:, None], np.linspace(0.3, 6, 41)[:, None]
+    for y in (-1.0, 1.0):
+        Y = np.full_like(F, y)
+        sites = polya_gamma_sites(tf.constant(Y), tf.constant(tilt))
+        assert np.all(sites.expectation(F, F**2) <= -np.logaddexp(0, -Y * F) + 1e-12)
+        for sign in (-1, 1):
+            touching = sign * tilt
+            np.testing.assert_allclose(
+                sites.expectation(touching, touching**2), -np.logaddexp(0, -Y * touching), atol=1e-12
+            )
+
+
+@pytest.mark.parametrize("c", [0.0, 1e-9, 800.0, 1e5])
+def test_the_sites_and_their_gradients_are_finite_at_both_ends(c):
+    tilt = tf.constant([[c]], tf.float64)
+    with tf.GradientTape() as tape:
+        tape.watch(tilt)
+        sites = polya_gamma_sites(tf.ones([1, 1], tf.float64), tilt)
+        total = tf.add_n([sites.linear, sites.precision, sites.constant])
+    assert np.isfinite(total)
+    assert np.isfinite(tape.gradient(total, tilt))
+
+
+def test_sites_ask_for_the_independent_estimate_only_where_it_is_needed():
+    Y = tf.constant([[1.0], [-1.0]], tf.float64)
+    batch = Batch(tf.zeros([2, 3], tf.float64), Y, tf.constant([1, 0]))
+    for tilt in (RecognitionNetwork(3), TiltTable(2)):
+        likelihood = PolyaGammaBernoulli(tilt)
+        found = quadratic_sites(likelihood, batch, never)
+        np.testing.assert_array_equal(found.precision, polya_gamma_precision(likelihood.tilt(batch, never)))
+    second = tf.constant([[4.0], [0.25]], tf.float64)
+    found = quadratic_sites(PolyaGammaBernoulli(IndependentGroups()), batch, lambda: second)
+    np.testing.assert_allclose(found.precision, polya_gamma_precision(tf.sqrt(second)), rtol=1e-14)
+    np.testing.assert_array_equal(found.linear, 0.5 * Y)
+
+
 def test_a_noise_that_depends_on_the_input_is_used():
     function = gpflow.functions.Linear([[1.0]], [0.5])
     likelihood = gpflow.likelihoods.Gaussian(variance=function)
@@ -110,6 +157,8 @@ def test_a_noise_that_depends_on_the_input_is_used():
 def test_other_likelihoods_are_refused():
     with pytest.raises(TypeError, match="Bernoulli is not linear"):
         expected_log_density(gpflow.likelihoods.Bernoulli(), Batch(None, None), None, never)
+    with pytest.raises(TypeError, match=r"use gpflow\.likelihoods\.Gaussian or"):
+        quadratic_sites(gpflow.likelihoods.Poisson(), Batch(None, None), never)
 
 
 def test_the_network_depends_on_input_and_label_and_starts_near_one():

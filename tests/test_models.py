@@ -261,6 +261,124 @@ def test_the_stochastic_polya_gamma_bound_stays_below_the_evidence(tilt):
     assert bounds.mean() > evidence - 1.0  # trained: not below it by some other mistake
 
 
+# -- the bound as a quadratic function of q ------------------------------------------------------------------------
+
+QUADRATIC_SCHEMES = SCHEMES | {
+    "two pairs": Groups(2, 2, "iid"),
+    "full": FullOrbit(),
+    "two without replacement": WithoutReplacement(2),
+    "all without replacement": WithoutReplacement(4),
+}
+QUADRATIC_LIKELIHOODS = {
+    "gaussian": lambda: (gpflow.likelihoods.Gaussian(0.3), 3),
+    "noise by input": lambda: (
+        gpflow.likelihoods.Gaussian(variance=gpflow.functions.Linear(np.full((D, 1), 0.01), [0.5])),
+        3,
+    ),
+    "network": lambda: (PolyaGammaBernoulli(RecognitionNetwork(D, hidden=(5,))), 1),
+    "table": lambda: (PolyaGammaBernoulli(TiltTable(WHOLE)), 1),
+    "independent groups": lambda: (PolyaGammaBernoulli(IndependentGroups()), 1),
+}
+
+
+def quadratic_case(likelihood, data, orbit=right_angles, **settings):
+    """A model, and data that its likelihood knows."""
+    made, outputs = QUADRATIC_LIKELIHOODS[likelihood]()
+    model = make_model(orbit(), made, outputs, **settings)
+    if likelihood == "table":
+        made._tilt.values.assign(np.random.default_rng(4).uniform(0.2, 3, (WHOLE, 1)))
+    X, Y, index = signs(data)
+    return model, (X, data[1], index) if outputs == 3 else (X, Y[:, :1], index)
+
+
+def bound_of_q(quadratic, model):
+    root = model.q_sqrt[0]
+    covariance = tf.matmul(root, root, transpose_b=True)
+    return quadratic(tf.convert_to_tensor(model.q_mu), covariance) - model.prior_kl()
+
+
+@pytest.mark.parametrize("likelihood", QUADRATIC_LIKELIHOODS)
+@pytest.mark.parametrize("scheme", QUADRATIC_SCHEMES)
+def test_the_quadratic_is_the_bound(scheme, likelihood, data):
+    model, batch = quadratic_case(likelihood, data, scheme=QUADRATIC_SCHEMES[scheme])
+    quadratic = model.quadratic(batch, seed=[5, 6])
+    assert quadratic.linear.shape == (M, model.num_latent_gps)
+    np.testing.assert_array_equal(quadratic.precision, tf.transpose(quadratic.precision))
+    above = np.linalg.eigvalsh(quadratic.ceiling - quadratic.precision)
+    assert above.min() > -1e-9 * above.max() - 1e-9
+    if scheme == "full":
+        np.testing.assert_allclose(quadratic.ceiling, quadratic.precision, rtol=1e-9, atol=1e-10)
+    elif scheme != "all without replacement":
+        assert above.max() > 0.01
+    np.testing.assert_allclose(bound_of_q(quadratic, model), model.elbo(batch, seed=[5, 6]), rtol=0, atol=1e-8)
+    if likelihood == "independent groups":
+        return  # its c is chosen for the q that the model has
+    rng = np.random.default_rng(2)
+    model.q_mu.assign(rng.normal(size=model.q_mu.shape))
+    model.q_sqrt.assign(np.tril(rng.normal(size=model.q_sqrt.shape)))
+    np.testing.assert_allclose(bound_of_q(quadratic, model), model.elbo(batch, seed=[5, 6]), rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize(("likelihood", "settings"), [("gaussian", {"block": 5}), ("network", {"precision": "mixed"})])
+def test_the_quadratic_is_the_bound_in_blocks_and_in_mixed_precision(likelihood, settings, data):
+    model, batch = quadratic_case(likelihood, data, noise, scheme=Groups(2, 3), **settings)
+    found = bound_of_q(model.quadratic(batch, seed=[5, 6]), model)
+    np.testing.assert_allclose(found, model.elbo(batch, seed=[5, 6]), rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("likelihood", QUADRATIC_LIKELIHOODS)
+def test_gradients_of_the_quadratic_are_those_of_the_bound(likelihood, data):
+    model, batch = quadratic_case(likelihood, data, noise, scheme=Groups(2, 3))
+    variables = [*model.kernel.trainable_variables, *model.likelihood.trainable_variables]
+    variables += model.inducing_variable.trainable_variables
+    found = []
+    for bound in (
+        lambda: model.elbo(batch, seed=[5, 6]),
+        lambda: bound_of_q(model.quadratic(batch, seed=[5, 6]), model),
+    ):
+        with tf.GradientTape() as tape:
+            value = bound()
+        found.append(tape.gradient(value, variables))
+    for direct, by_parts in zip(*found, strict=True):
+        assert np.abs(tf.convert_to_tensor(direct)).max() > 1e-6
+        np.testing.assert_allclose(tf.convert_to_tensor(by_parts), tf.convert_to_tensor(direct), rtol=1e-7, atol=1e-8)
+
+
+def test_the_quadratic_cannot_be_of_several_covariances(data):
+    for settings in ({"whiten": False}, {"covariance": "per_output"}):
+        with pytest.raises(ValueError, match="needs whiten=True and one covariance"):
+            make_model(noise(), **settings).quadratic(data, seed=[0, 0])
+    single = make_model(noise(), outputs=1, covariance="per_output")  # one output has one covariance, however called
+    assert np.isfinite(single.quadratic((data[0], data[1][:, :1]), seed=[0, 0]).constant)
+    for tilt in TILTS.values():
+        model = make_model(noise(), PolyaGammaBernoulli(tilt()))
+        with pytest.raises(ValueError, match="PolyaGammaBernoulli with 3 outputs has a precision for each of them"):
+            model.quadratic(signs(data), seed=[0, 0])
+    with pytest.raises(TypeError, match="StudentT is not linear"):
+        make_model(noise(), gpflow.likelihoods.StudentT()).quadratic(data, seed=[0, 0])
+    with pytest.raises(ValueError, match="Y has 2 columns, the model has 3 outputs"):
+        make_model(noise()).quadratic((data[0], data[1][:, :2]), seed=[0, 0])
+
+
+def test_compiled_it_says_the_same(data):
+    smooth = np.random.default_rng(5).normal(size=(N, D)).cumsum(axis=1) / 4
+    found = []
+    for compiled in (False, True):
+        orbit = orbits.Composed([orbits.Affine(SQUARE, spread=0.2), orbits.GaussianNoise(D, 0.3)])
+        model = make_model(orbit, scheme=Groups(2, 3), compiled=compiled)
+        with tf.GradientTape() as tape:
+            bound = bound_of_q(model.quadratic((smooth, data[1]), seed=[5, 6]), model)
+        found.append([bound, *tape.gradient(bound, model.trainable_variables)])
+        assert all(gradient is not None for gradient in found[-1])
+        model.scheme = paper_scheme(3)  # what was compiled for one scheme is not used for another
+        found[-1].append(model.elbo((smooth, data[1]), seed=[5, 6]))
+        model.kernel.base.variance.assign(2.0)  # nor are parameters frozen in it
+        found[-1].append(model.elbo((smooth, data[1]), seed=[5, 6]))
+    for plain, compiled in zip(*found, strict=True):
+        np.testing.assert_allclose(tf.convert_to_tensor(compiled), tf.convert_to_tensor(plain), rtol=1e-8, atol=1e-8)
+    assert len({float(found[0][i]) for i in (0, -2, -1)}) == 3
+
+
 @pytest.mark.parametrize("block", [None, 5])
 @pytest.mark.parametrize("whiten", [True, False])
 @pytest.mark.parametrize("covariance", COVARIANCES)
@@ -409,6 +527,7 @@ def rbf():
         ({"jitter": -1.0}, ValueError, "jitter"),
         ({"jitter": float("nan")}, ValueError, "jitter"),
         ({"block": 0}, ValueError, "block"),
+        ({"block": 5, "compiled": True}, ValueError, "compiled=True works on the whole batch.* drop block"),
         ({"prediction_samples": 0}, ValueError, "prediction_samples"),
         ({"seed": 1.5}, TypeError, "seed"),
     ],

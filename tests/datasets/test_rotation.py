@@ -1,4 +1,5 @@
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -8,23 +9,22 @@ from hypothesis import strategies as st
 from orbitgp.datasets import rotate, rotation
 
 
-def rotate_by_loops(image: np.ndarray, degrees: float) -> np.ndarray:
+@pytest.fixture(scope="session")
+def rotate_by_loops(bilinear_by_loops: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
     """The reference: pixel by pixel, neighbour by neighbour, as the definition reads."""
-    height, width, channels = image.shape
-    theta = math.radians(degrees)
-    result = np.zeros(image.shape)
-    for i in range(height):
-        for j in range(width):
-            u, v = i - (height - 1) / 2, j - (width - 1) / 2
-            row = u * math.cos(theta) + v * math.sin(theta) + (height - 1) / 2
-            column = v * math.cos(theta) - u * math.sin(theta) + (width - 1) / 2
-            for k in (math.floor(row), math.floor(row) + 1):
-                for m in (math.floor(column), math.floor(column) + 1):
-                    if 0 <= k < height and 0 <= m < width:
-                        weight = (1 - abs(row - k)) * (1 - abs(column - m))
-                        for c in range(channels):
-                            result[i, j, c] += weight * image[k, m, c]
-    return result
+
+    def turn(image: np.ndarray, degrees: float) -> np.ndarray:
+        height, width, _ = image.shape
+        theta = math.radians(degrees)
+        dx, dy = np.zeros((height, width)), np.zeros((height, width))
+        for i in range(height):
+            for j in range(width):
+                u, v = i - (height - 1) / 2, j - (width - 1) / 2
+                dy[i, j] = u * math.cos(theta) + v * math.sin(theta) - u
+                dx[i, j] = v * math.cos(theta) - u * math.sin(theta) - v
+        return bilinear_by_loops(image, dx, dy)
+
+    return turn
 
 
 def noise(*shape: int, seed: int = 0) -> np.ndarray:
@@ -39,14 +39,18 @@ def noise(*shape: int, seed: int = 0) -> np.ndarray:
     degrees=st.floats(-720, 720),
     seed=st.integers(0, 2**32 - 1),
 )
-def test_agrees_with_plain_loops(height: int, width: int, channels: int, degrees: float, seed: int) -> None:
+def test_agrees_with_plain_loops(
+    rotate_by_loops: Callable[..., np.ndarray], height: int, width: int, channels: int, degrees: float, seed: int
+) -> None:
     image = noise(height, width, channels, seed=seed)
     result = rotate(image[None], [degrees])[0]
     assert result.dtype == np.float32 and result.min() >= 0 and result.max() <= 1
     np.testing.assert_allclose(result, rotate_by_loops(image, degrees), atol=2e-6)
 
 
-def test_each_image_turns_by_its_own_angle(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_image_turns_by_its_own_angle(
+    rotate_by_loops: Callable[..., np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
     images, degrees = noise(7, 6, 5, 2), np.linspace(-170, 200, 7)
     whole = rotate(images, degrees)
     for image, angle, result in zip(images, degrees, whole, strict=True):

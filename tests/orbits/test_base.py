@@ -219,6 +219,14 @@ def test_without_replacement_the_seed_decides():
     assert not np.array_equal(first, rolls(5).sample_without_replacement(X, 3, [5, 3]))
 
 
+def test_without_replacement_xla_draws_the_same_points():
+    X = np.tile(np.arange(5.0), (20, 1))
+    compiled = tf.function(lambda seed: rolls(5).sample_without_replacement(X, 3, seed), jit_compile=True)
+    for seed in ([3, 5], [-3, 2**35]):
+        seed = tf.constant(seed, tf.int64)
+        assert np.array_equal(compiled(seed), rolls(5).sample_without_replacement(X, 3, seed))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("orbit", [rolls(5), QuantisedRotation((5, 2), 3), Identity()], ids=["5", "3", "1"])
 def test_without_replacement_the_whole_orbit_is_the_listing(orbit, dtype, noise_images):

@@ -2,16 +2,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from orbitgp.orbits import (
-    Affine,
-    Composed,
-    GaussianNoise,
-    Identity,
-    InterpretableAffine,
-    LocalDeformation,
-    RightAngles,
-    Rotation,
-)
+from orbitgp import orbits
+from orbitgp.orbits import Affine, Composed, GaussianNoise, LocalDeformation, Rotation
 from orbitgp.orbits.sampling import uniforms
 
 SEED = [8, 4]
@@ -39,7 +31,7 @@ def test_steps_follow_each_other_with_uniforms_of_their_own(shape, noise_images)
 
 def test_the_first_step_comes_first():
     shift = Affine((4, 4), *[[1.0, 0.0, 2 / 3, 0.0, 1.0, 0.0]] * 2)  # one pixel
-    quarter = RightAngles((4, 4))
+    quarter = orbits.RightAngles((4, 4))
     X, U = np.arange(16.0).reshape(1, 16), np.full((1, 1, 7), 0.3)  # 0.3: the first quarter turn
     turned, pixels = np.rot90(X.reshape(4, 4)), X.reshape(4, 4)
     expected = np.pad(turned[:, 1:], ((0, 0), (0, 1)))
@@ -61,11 +53,11 @@ def test_one_step_is_that_orbit_and_nesting_changes_nothing(noise_images):
     "steps",
     [
         lambda shape: [Rotation(shape, 40.0), Affine(shape, spread=0.2)],
-        lambda shape: [InterpretableAffine(shape, spread=0.2), Rotation(shape, 40.0)],
+        lambda shape: [orbits.InterpretableAffine(shape, spread=0.2), Rotation(shape, 40.0)],
         lambda shape: [Rotation(shape, 40.0), LocalDeformation(shape, 0.1, [0.1] * 6, 0.2)],
         lambda shape: [LocalDeformation(shape, 0.1, [0.1] * 6, 0.2, mode="tangent"), Rotation(shape, 40.0)],
         lambda shape: [Rotation(shape, 40.0), LocalDeformation(shape, 0.1, [0.1] * 6, 0.2, mode="tangent")],
-        lambda shape: [GaussianNoise(60, 0.2), Rotation(shape, 40.0), Identity()],
+        lambda shape: [GaussianNoise(60, 0.2), Rotation(shape, 40.0), orbits.Identity()],
     ],
     ids=[
         "rotation affine",
@@ -93,16 +85,16 @@ def test_gradients_reach_the_images(smooth_images, smooth_loss, assert_gradients
 
 
 @pytest.mark.parametrize(
-    ("orbits", "message"),
+    ("steps", "message"),
     [
         ([], "orbits must name at least one orbit, got none"),
-        ([Identity(), "rotation"], r"orbits\[1\] must be an Orbit, got str"),
+        ([orbits.Identity(), "rotation"], r"orbits\[1\] must be an Orbit, got str"),
         ([None], r"orbits\[0\] must be an Orbit, got NoneType"),
         # one orbit without its list
-        (Identity(), "orbits must .*Identity"),
+        (orbits.Identity(), "orbits must .*Identity"),
         (3, "orbits must .*(3|int)"),
     ],
 )
-def test_bad_arguments_are_named(orbits, message):
+def test_bad_arguments_are_named(steps, message):
     with pytest.raises((ValueError, TypeError), match=message):
-        Composed(orbits)
+        Composed(steps)

@@ -123,6 +123,19 @@ def test_compiled_draws_are_the_eager_ones(sampler):
         assert np.array_equal(compiled(images, SEED), uniforms(images, 2, 5, 3, SEED, sampler, tf.float32))
 
 
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_xla_makes_the_same_draws_from_any_seed(sampler):
+    @tf.function(jit_compile=True)
+    def compiled(seed):
+        return uniforms(3, 2, 5, 3, seed, sampler), uniforms(3, 2, 5, 3, split(split(seed, 0), 7), sampler)
+
+    for seed in ([3, 5], [0, -1], [-7, 2], [2**31 + 5, 1], [4, 2**40 + 3], [-(2**50), -2]):
+        seed = tf.constant(seed, tf.int64)
+        direct, of_stream = compiled(seed)
+        assert np.array_equal(direct, uniforms(3, 2, 5, 3, seed, sampler))
+        assert np.array_equal(of_stream, uniforms(3, 2, 5, 3, split(split(seed, 0), 7), sampler))
+
+
 def test_split_gives_independent_streams_that_the_seed_decides():
     seeds = [split(SEED, stream).numpy() for stream in range(50)]
     assert all(seed.shape == (2,) for seed in seeds)

@@ -1,0 +1,322 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from orbitgp import orbits
+from orbitgp.orbits.sampling import split
+from orbitgp.schemes import FullOrbit, Groups
+from orbitgp.training.natural import best_posterior
+from orbitgp.training.optimiser import BATCH, DRAWS, Optimiser
+from orbitgp.training.schedules import cosine, geometric
+
+KINDS = ("natural", "adam")
+
+
+def noise():
+    return orbits.GaussianNoise(9, 0.5)
+
+
+def seed_of(seed, step, stream):
+    return split(tf.constant([seed, step], tf.int64), stream)
+
+
+def bytes_of(state):
+    return {name: variable.numpy().tobytes() for name, variable in state.items()}
+
+
+def all_rows(data):
+    return (*data, np.arange(len(data[0])))
+
+
+# -- what a step does ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("likelihood", ["gaussian", "network", "table", "groups"])
+def test_the_natural_step_has_the_bound_and_the_gradients_of_the_model(
+    likelihood, make_model, settings, regression, signs, monkeypatch, eagerly
+):
+    data = regression if likelihood == "gaussian" else signs
+    model = make_model(likelihood, noise(), scheme=Groups(2, 3))
+    optimiser = Optimiser(model, data, settings(), seed=4)
+    optimiser.advance(tf.constant(2))  # away from the start, where model and posterior have the same q
+    seen = []
+    monkeypatch.setattr(optimiser, "_apply", lambda gradients, progress: seen.extend(gradients))
+    twin = make_model(likelihood, noise(), scheme=Groups(2, 3))
+    for mine, theirs in zip(twin.parameters, model.parameters, strict=True):
+        mine.assign(theirs)
+    mean, precision = optimiser.posterior.mean.numpy(), optimiser.posterior.precision.numpy()
+    twin.q_mu.assign(mean)
+    twin.q_sqrt.assign(np.linalg.cholesky(np.linalg.inv(precision))[None])
+
+    found, finite = optimiser.advance(tf.constant(1))
+    groups = (twin.inducing_variable, twin.kernel.base, twin.likelihood, twin.kernel.orbit)
+    variables = [variable for group in groups for variable in group.trainable_variables]
+    with tf.GradientTape() as tape:
+        bound = twin.elbo(all_rows(data), seed=seed_of(4, 2, DRAWS))
+    assert finite
+    np.testing.assert_allclose(found, bound, rtol=1e-10)
+    for mine, theirs in zip(seen, tape.gradient(bound, variables), strict=True):
+        theirs = tf.convert_to_tensor(theirs)
+        assert np.abs(theirs).max() > 0
+        np.testing.assert_allclose(-tf.convert_to_tensor(mine), theirs, rtol=1e-6, atol=1e-9)
+
+
+def test_the_natural_step_moves_q_by_the_schedule(make_model, settings, regression, eagerly):
+    model = make_model()
+    optimiser = Optimiser(model, regression, settings(), seed=0)
+    optimiser.advance(tf.constant(5))
+    before, mean = optimiser.posterior.precision.numpy(), optimiser.posterior.mean.numpy()
+    quadratic = model.quadratic(regression, [0, 0])  # the full orbit: no draws
+    optimiser.advance(tf.constant(1))
+    rho = geometric(tf.constant(5 / 20, tf.float64), 0.5, 0.1).numpy()
+    G = rho * (np.eye(6) + quadratic.precision.numpy() - before)
+    expected = before + G + 0.5 * G @ np.linalg.inv(before) @ G
+    np.testing.assert_allclose(optimiser.posterior.precision, expected, rtol=1e-8)
+    slope = quadratic.linear - quadratic.precision @ mean - mean
+    # nothing is drawn at random: the ceiling has the target of the precision, and from the start it was there
+    ceiling = optimiser.posterior.ceiling.numpy()
+    np.testing.assert_allclose(optimiser.posterior.mean, mean + rho * np.linalg.solve(ceiling, slope), rtol=1e-8)
+    np.testing.assert_allclose(ceiling, expected, rtol=0.05, atol=0.05 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("batch", [15, 99])
+def test_where_nothing_is_drawn_it_starts_with_the_best_q(batch, make_model, settings, regression, eagerly):
+    model = make_model()
+    Optimiser(model, regression, settings(batch=batch), seed=0).write_back()
+    mean, root = best_posterior(model.quadratic(regression, [0, 0]))
+    np.testing.assert_allclose(model.q_mu, mean, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(model.q_sqrt[0], root, rtol=1e-8, atol=1e-10)
+
+
+def test_it_starts_from_as_many_batches_as_the_data_have(make_model, settings, regression, eagerly):
+    model = make_model(orbit=noise(), scheme=Groups(2, 2))
+    linear, ceiling = np.zeros((6, 2)), np.eye(6)
+    optimiser = Optimiser(model, regression, settings(batch=4), seed=5)
+    for number in range(4):  # of four, of fifteen images
+        seed = seed_of(5, -1, number)
+        part = model.quadratic(optimiser._batch(split(seed, BATCH)), split(seed, DRAWS))
+        linear += part.linear.numpy() / 4
+        ceiling += part.ceiling.numpy() / 4
+    np.testing.assert_allclose(optimiser.posterior.precision, ceiling, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(optimiser.posterior.mean, np.linalg.solve(ceiling, linear), rtol=1e-6, atol=1e-9)
+
+
+def test_the_adam_step_is_adam_on_the_bound(make_model, settings, regression, eagerly):
+    """Adam's formula in NumPy, with the rate of each group and step."""
+    rates = {"inducing": 0.01, "kernel": 0.02, "likelihood": 0.03, "orbit": 0.04, "variational": 0.05}
+    model, twin = (make_model(orbit=noise(), scheme=Groups(2, 2)) for _ in range(2))
+    optimiser = Optimiser(model, regression, settings("adam", rates=rates, warmup=0.0), seed=1)
+    groups = {
+        "inducing": twin.inducing_variable.trainable_variables,
+        "kernel": twin.kernel.base.trainable_variables,
+        "likelihood": twin.likelihood.trainable_variables,
+        "orbit": twin.kernel.orbit.trainable_variables,
+        "variational": (twin.q_mu.unconstrained_variable, twin.q_sqrt.unconstrained_variable),
+    }
+    pairs = [(variable, rates[name]) for name, variables in groups.items() for variable in variables]
+    assert len(pairs) == len(twin.trainable_variables)
+    first, second = ([np.zeros(variable.shape) for variable, _ in pairs] for _ in range(2))
+    for step in range(3):
+        with tf.GradientTape() as tape:
+            bound = twin.elbo(all_rows(regression), seed=seed_of(1, step, DRAWS))
+        gradients = tape.gradient(bound, [variable for variable, _ in pairs])
+        share = cosine(tf.constant(step / 20, tf.float64), 0.0, 0.1).numpy()
+        for i, ((variable, rate), gradient) in enumerate(zip(pairs, gradients, strict=True)):
+            g = -tf.convert_to_tensor(gradient).numpy()
+            first[i] = 0.9 * first[i] + 0.1 * g
+            second[i] = 0.99 * second[i] + 0.01 * g**2
+            corrected = first[i] / (1 - 0.9 ** (step + 1)), second[i] / (1 - 0.99 ** (step + 1))
+            variable.assign_sub(rate * share * corrected[0] / (np.sqrt(corrected[1]) + 1e-7))
+        found, _ = optimiser.advance(tf.constant(1))
+        np.testing.assert_allclose(found, bound, rtol=1e-5)
+    for mine, theirs in zip(model.trainable_variables, twin.trainable_variables, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_training_raises_the_exact_bound(kind, make_model, settings, regression):
+    model = make_model(scheme=Groups(2, 1, "iid"), orbit=orbits.RightAngles((3, 3)))
+    optimiser = Optimiser(model, regression, settings(kind, steps=40, batch=8), seed=0)
+
+    def exact():
+        optimiser.write_back()
+        model.scheme, stochastic = FullOrbit(), model.scheme
+        bound = model.elbo(regression).numpy()
+        model.scheme = stochastic
+        return bound
+
+    before = exact()
+    _, finite = optimiser.advance(tf.constant(40))
+    assert finite
+    after = exact()
+    assert after > before + 1
+    if kind == "natural":  # q is close to the best that these parameters allow
+        model.scheme = FullOrbit()
+        mean, root = best_posterior(model.quadratic(regression, [0, 0]))
+        model.q_mu.assign(mean)
+        model.q_sqrt.assign(root[None])
+        assert 0 <= model.elbo(regression).numpy() - after < 1
+
+
+def test_a_tilt_chosen_by_q_follows_q_from_step_to_step(make_model, settings, signs, eagerly):
+    model = make_model("groups")
+    optimiser = Optimiser(model, signs, settings(natural={"first": 1.0, "last": 1.0}), seed=0)
+    optimiser.advance(tf.constant(12))
+    optimiser.write_back()
+    X = signs[0]
+    mean, variance = model.predict_f(X)
+    c = np.sqrt(mean**2 + variance)
+    # at the optimum, q is the best for the tilt that q itself asks for
+    quadratic = model.quadratic(all_rows(signs), [0, 0])
+    best, root = best_posterior(quadratic)
+    np.testing.assert_allclose(model.q_mu, best, atol=0.02)
+    np.testing.assert_allclose(model.q_sqrt[0], root, atol=0.02)
+    theta = np.tanh(c / 2) / (2 * c)
+    L = np.linalg.cholesky(model._Kuu())
+    drawn = model.kernel.orbit.full(X).numpy()
+    Kfu = np.mean([model.kernel.base(drawn[:, p], model.inducing_variable.Z) for p in range(4)], axis=0)
+    phi = np.linalg.solve(L, Kfu.T)
+    np.testing.assert_allclose(quadratic.precision, (phi * theta[:, 0]) @ phi.T, rtol=1e-6, atol=1e-8)
+
+
+# -- batches -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("batch", [15, 16, 1000])
+def test_a_batch_as_large_as_the_data_is_the_data(kind, batch, make_model, settings, regression, eagerly):
+    model = make_model(orbit=noise(), scheme=Groups(2, 2))
+    optimiser = Optimiser(model, regression, settings(kind, batch=batch), seed=3)
+    optimiser.write_back()
+    expected = model.elbo(all_rows(regression), seed=seed_of(3, 0, DRAWS)).numpy()
+    found, _ = optimiser.advance(tf.constant(1))
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+def test_batches_are_rows_with_their_numbers_and_each_row_is_as_likely(make_model, settings, regression):
+    X, Y = regression
+    optimiser = Optimiser(make_model(), regression, settings(batch=4), seed=0)
+    counts = np.zeros(len(X))
+    seen = set()
+    for step in range(500):
+        found = optimiser._batch(seed_of(0, step, BATCH))
+        rows = found[2].numpy()
+        assert len(rows) == 4
+        np.testing.assert_array_equal(found[0], X[rows])
+        np.testing.assert_array_equal(found[1], Y[rows])
+        counts += np.bincount(rows, minlength=len(X))
+        seen.add(tuple(rows))
+    assert len(seen) > 450
+    deviation = np.sqrt(2000 / 15 * (1 - 1 / 15))
+    assert np.all(np.abs(counts - 2000 / 15) < 4 * deviation)
+
+
+def test_the_bound_of_a_batch_is_scaled_to_all_data(make_model, settings, regression, eagerly):
+    model = make_model()
+    optimiser = Optimiser(model, regression, settings(batch=4), seed=9)
+    optimiser.write_back()
+    rows = optimiser._batch(seed_of(9, 0, BATCH))[2].numpy()
+    expected = model.elbo((regression[0][rows], regression[1][rows])).numpy()
+    found, _ = optimiser.advance(tf.constant(1))
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+def test_a_table_learns_the_rows_of_its_batch_and_no_others(make_model, settings, signs, eagerly):
+    model = make_model("table")
+    before = model.likelihood._tilt.values.numpy()
+    optimiser = Optimiser(model, signs, settings(batch=4, warmup=0.0), seed=9)
+    rows = optimiser._batch(seed_of(9, 0, BATCH))[2].numpy()
+    optimiser.advance(tf.constant(1))
+    moved = np.flatnonzero(np.any(model.likelihood._tilt.values.numpy() != before, axis=1))
+    assert set(moved) == set(rows)
+
+
+# -- state ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "likelihood"),
+    [("natural", "gaussian"), ("adam", "gaussian"), ("natural", "groups")],
+)
+def test_a_state_that_is_brought_back_goes_on_to_the_bit(
+    kind, likelihood, make_model, settings, regression, signs, eagerly
+):
+    data = regression if likelihood == "gaussian" else signs
+
+    def fresh(seed):
+        model = make_model(likelihood, noise(), scheme=Groups(2, 2), seed=seed, precision="mixed")
+        return Optimiser(model, data, settings(kind, batch=5), seed=2)
+
+    first = fresh(1)
+    first.advance(tf.constant(3))
+    saved = {name: variable.numpy() for name, variable in first.state().items()}
+    total, _ = first.advance(tf.constant(3))
+
+    second = fresh(8)  # begun elsewhere: whatever the state leaves out would show
+    assert list(second.state()) == list(saved)
+    for name, variable in second.state().items():
+        variable.assign(saved[name])
+    again, _ = second.advance(tf.constant(3))
+    assert again.numpy() == total.numpy()
+    assert bytes_of(second.state()) == bytes_of(first.state())
+    for optimiser in (first, second):
+        optimiser.write_back()
+    for mine, theirs in zip(second._model.parameters, first._model.parameters, strict=True):
+        assert np.asarray(mine).tobytes() == np.asarray(theirs).tobytes()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_state_has_a_name_for_everything_that_is_trained(kind, make_model, settings, regression):
+    model = make_model(orbit=noise(), scheme=Groups(2, 2))
+    state = Optimiser(model, regression, settings(kind), seed=0).state()
+    places = [variable.ref() for variable in state.values()]
+    assert len(set(places)) == len(places)
+    assert {variable.ref() for variable in model.trainable_variables} <= set(places)
+    assert model.jitter.ref() in places
+    adam = [name for name in state if name.startswith("adam/")]
+    groups = ["inducing", "kernel", "likelihood", "orbit"] + ["variational"] * (kind == "adam")
+    assert {name.split("/")[1] for name in adam} == set(groups)
+    # a counter for each group and two moments of each variable; the rate is set anew in every step
+    trained = len(model.trainable_variables) - (0 if kind == "adam" else 2)
+    assert len(adam) == len(groups) + 2 * trained
+    assert [name for name in state if name.startswith("posterior/")] == (
+        [f"posterior/{name}" for name in ("mean", "precision", "factor", "ceiling")] if kind == "natural" else []
+    )
+
+
+def test_what_is_held_fixed_stays(make_model, settings, regression, eagerly):
+    model = make_model(orbit=orbits.Rotation((3, 3), 40.0, trainable=False), scheme=Groups(2, 2))
+    optimiser = Optimiser(model, regression, settings(), seed=0)
+    optimiser.advance(tf.constant(3))
+    assert model.kernel.orbit.alpha.numpy() == pytest.approx(40.0, rel=1e-14)
+    assert not [name for name in optimiser.state() if "orbit" in name]
+
+
+@pytest.mark.parametrize("poison", ["posterior/mean", "model/0"])
+def test_what_is_not_finite_is_seen(poison, make_model, settings, regression, eagerly):
+    optimiser = Optimiser(make_model(), regression, settings(), seed=0)
+    assert optimiser.advance(tf.constant(1))[1]
+    variable = optimiser.state()[poison]
+    variable.assign(variable * np.nan)
+    assert not optimiser.advance(tf.constant(1))[1]
+
+
+def test_compiled_steps_are_the_eager_ones(make_model, settings, regression):
+    found = []
+    for eager in (True, False):
+        tf.config.run_functions_eagerly(eager)
+        try:
+            optimiser = Optimiser(make_model(orbit=noise(), scheme=Groups(2, 2)), regression, settings(batch=5), seed=0)
+            totals = [optimiser.advance(tf.constant(steps))[0].numpy() for steps in (2, 3)]
+        finally:
+            tf.config.run_functions_eagerly(False)
+        assert optimiser.step.numpy() == 5
+        found.append((totals, {name: variable.numpy() for name, variable in optimiser.state().items()}))
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-6)
+    for name, value in found[0][1].items():
+        np.testing.assert_allclose(found[1][1][name], value, rtol=1e-4, atol=1e-6, err_msg=name)
+
+
+def test_an_unknown_kind_is_named(make_model, settings, regression):
+    with pytest.raises(ValueError, match=r"optimiser\.kind must be one of 'natural', 'adam', got 'sgd'"):
+        Optimiser(make_model(), regression, settings("sgd"), seed=0)

@@ -1,0 +1,28 @@
+"""What the scripts have in common: each takes paths and settings as options, and can be run by hand."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+
+def parse(description: str | None, **options: Any) -> argparse.Namespace:
+    """
+    :param description: the script's docstring.
+    :param options: by name, with their types; that of a list is ``[type]``, and takes what no option takes.
+    """
+    parser = argparse.ArgumentParser(description=description)
+    for name, kind in options.items():
+        if isinstance(kind, list):
+            parser.add_argument(name, type=kind[0], nargs="*")
+        else:
+            parser.add_argument(f"--{name}", type=kind, required=True)
+    return parser.parse_args()
+
+
+def settings(text: str) -> dict[str, Any]:
+    """
+    :param text: JSON.
+    """
+    return dict(json.loads(text))

@@ -1,0 +1,21 @@
+"""Holds the paper's claims against the tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from arguments import parse
+
+from orbitgp.analysis.claims import judge, read_claims, write_claims
+from orbitgp.analysis.tables import read_table
+
+
+def main() -> None:
+    """Writes the .csv, and beside it the .md."""
+    given = parse(__doc__, output=Path, caption=str, claims=Path, tables=[Path])
+    verdicts = judge(read_claims(given.claims), {file.stem: read_table(file) for file in given.tables})
+    write_claims(verdicts, given.output.with_suffix(""), given.caption)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,19 @@
+"""Makes a data set's images."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from arguments import parse, settings
+
+from orbitgp.experiments.datasets import make_dataset, write_dataset
+
+
+def main() -> None:
+    """Writes the .npz."""
+    given = parse(__doc__, settings=settings, output=Path)
+    write_dataset(given.output, make_dataset(given.settings))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""Draws a figure from result files; the output's name says which."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from arguments import parse
+
+from orbitgp import files
+from orbitgp.analysis.runs import read_runs
+from orbitgp.analysis.tables import read_table
+from orbitgp.configuration import read_yaml
+from orbitgp.figures.style import save
+
+Files = Sequence[Path]
+
+
+def main() -> None:
+    """Writes .pdf, .svg and .png."""
+    given = parse(__doc__, output=Path, results=[Path])
+    module = import_module(f"orbitgp.figures.{given.output.stem}")
+    save(module.draw(*READ[given.output.stem](given.results)), given.output.with_suffix(""))
+
+
+def metrics(results: Files) -> pd.DataFrame:
+    """The curves of the runs that files belong to."""
+    return read_runs(dict.fromkeys(file.parent for file in results)).metrics
+
+
+def insensitivity(results: Files) -> pd.DataFrame:
+    """The files of all variants, with the names that their runs' settings give them."""
+    settings = [read_yaml(file) for file in results if file.suffix == ".yaml"]
+    labels = {spec["variant"]: spec["label"] for spec in settings}
+    tables = {file.stem: read_table(file) for file in results if file.suffix == ".csv"}
+    return pd.concat(
+        [table.assign(variant=name, label_text=labels[name]) for name, table in tables.items()], ignore_index=True
+    )
+
+
+READ: dict[str, Callable[[Files], tuple[Any, ...]]] = {
+    "fig1": lambda results: (files.read_npz(results[0]),),
+    "fig2": lambda results: (files.read_npz(results[0]), read_table(results[1])),
+    "fig2_bound": lambda results: (read_table(results[0]),),
+    "fig3": lambda results: (metrics(results),),
+    "fig4": lambda results: (metrics(results[1:]), read_table(results[0])),
+    "fig5": lambda results: (metrics(results),),
+    "appendix_a": lambda results: (insensitivity(results),),
+    "appendix_b": lambda results: (read_table(results[0]),),
+}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+"""Measures how often a trained model deviates under its own orbit, for appendix A."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+from arguments import parse, settings
+from images import images_of
+
+from orbitgp import files
+from orbitgp.experiments.insensitivity import measure
+from orbitgp.experiments.supervised import load_trained
+from orbitgp.training.devices import prepare
+
+
+def main() -> None:
+    """Writes the .csv, and the settings beside it."""
+    given = parse(__doc__, settings=settings, params=Path, images=Path, output=Path)
+    prepare(threads=1)
+    folder = given.params.parent
+    data = images_of(yaml.safe_load((folder / "config.yaml").read_text()), given.images)
+    found = measure(load_trained(folder, data), data, given.settings)
+    files.write_csv(given.output, list(found.columns), found.itertuples(index=False))
+    files.write_text(given.output.with_suffix(".yaml"), yaml.safe_dump(given.settings))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+"""Draws from the orbit that a run has learned, for figure 1."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+from arguments import parse, settings
+from images import images_of
+
+from orbitgp import files
+from orbitgp.experiments.samples import draw_samples
+from orbitgp.experiments.supervised import load_trained
+from orbitgp.training.devices import prepare
+
+
+def main() -> None:
+    """Writes the .npz, and the settings beside it."""
+    given = parse(__doc__, settings=settings, params=Path, images=Path, output=Path)
+    prepare(threads=1)
+    folder = given.params.parent
+    data = images_of(yaml.safe_load((folder / "config.yaml").read_text()), given.images)
+    chosen = {key: given.settings[key] for key in ("digits", "draws", "seed")}
+    files.write_npz(given.output, draw_samples(load_trained(folder, data), data, **chosen), compress=True)
+    files.write_text(given.output.with_name("config.yaml"), yaml.safe_dump(given.settings))
+
+
+if __name__ == "__main__":
+    main()
