@@ -45,11 +45,23 @@ def read_environment() -> dict[str, Any]:
     return yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
 
 
-def direct_requirements(project: dict[str, Any]) -> list[Requirement]:
-    """What the package needs, to run, to be tested and to be built (the build uses the same environment)."""
+def direct_requirements(project: dict[str, Any], python: str, platform: str) -> list[Requirement]:
+    """What is needed to run, test, submit and build the package on such a machine (all use one environment)."""
     tables = project["project"]
-    lines = tables["dependencies"] + tables["optional-dependencies"]["dev"] + project["build-system"]["requires"]
-    return [Requirement(line) for line in lines]
+    extras = [line for lines in tables["optional-dependencies"].values() for line in lines]
+    requirements = [Requirement(line) for line in tables["dependencies"] + extras + project["build-system"]["requires"]]
+    return [wanted for wanted in requirements if holds(wanted, python, platform)]
+
+
+def holds(requirement: Requirement, python: str, platform: str) -> bool:
+    """Whether a requirement is one on this Python and platform."""
+    machine = {
+        **default_environment(),
+        "python_version": python,
+        "python_full_version": f"{python}.7",
+        "sys_platform": platform,
+    }
+    return requirement.marker is None or requirement.marker.evaluate(machine)
 
 
 def pins_of_lock(lock: str) -> list[Pin]:
@@ -66,15 +78,9 @@ def pip_requirements(environment: dict[str, Any]) -> list[Requirement]:
 
 def versions(requirements: list[Requirement], python: str, platform: str) -> dict[str, list[str]]:
     """Return the versions pinned for each package on one Python and platform."""
-    machine = {
-        **default_environment(),
-        "python_version": python,
-        "python_full_version": f"{python}.7",
-        "sys_platform": platform,
-    }
     found: dict[str, list[str]] = {}
     for requirement in requirements:
-        if requirement.marker is None or requirement.marker.evaluate(machine):
+        if holds(requirement, python, platform):
             pin = str(requirement.specifier).removeprefix("==")
             found.setdefault(canonicalize_name(requirement.name), []).append(pin)
     return found
@@ -90,10 +96,10 @@ def disagreements_of_lock(project: dict[str, Any], lock: str) -> list[str]:
         found.append("the lock holds an address")
     for python in PYTHONS:
         for platform in PLATFORMS:
-            locked = versions([pin.requirement for pin in pins], python, platform)
+            locked = versions([pin.requirement for pin in pins if _is_pin(pin.requirement)], python, platform)
             where = f"on Python {python}, {platform}"
             found += [f"{name}: pins {v} {where}" for name, v in locked.items() if len(v) != 1]
-            for wanted in direct_requirements(project):
+            for wanted in direct_requirements(project, python, platform):
                 pinned = locked.get(canonicalize_name(wanted.name), [])
                 if not pinned:
                     found.append(f"{wanted.name}: not in the lock {where}")
@@ -106,8 +112,9 @@ def disagreements_of_environment(project: dict[str, Any], lock: str, environment
     requirements = pip_requirements(environment)
     found = [f"{requirement}: no pin" for requirement in requirements if not _is_pin(requirement)]
     built_with = {Requirement(line).name for line in project["build-system"]["requires"]}
-    wanted = {canonicalize_name(r.name) for r in direct_requirements(project) if r.name not in built_with}
     for python in PYTHONS:
+        direct = direct_requirements(project, python, "linux")
+        wanted = {canonicalize_name(r.name) for r in direct if r.name not in built_with}
         locked = versions([pin.requirement for pin in pins_of_lock(lock)], python, "linux")
         listed = versions(requirements, python, "linux")
         found += [f"{name}: not in environment.yml" for name in sorted(wanted - listed.keys())]
