@@ -63,3 +63,13 @@ def test_the_speeds_are_those_of_the_benchmark():
     expected = [(f"{row.time_ratio:.2f}", f"{row.memory_ratio:.2f}") for row in kept.itertuples()]
     assert len(expected) == 5
     assert table == expected
+
+
+def test_the_quick_numbers_are_those_of_the_run_beside_them():
+    table = re.findall(r"^\| (.+?) \| ([0-9.]+ ± [0-9.]+) \| ([0-9,]+ ± [0-9,]+) \|$", README, flags=re.M)
+    measured = pd.read_csv(ROOT / "docs" / "quick" / "mnist.csv")
+    assert table == [
+        (row.label, f"{row.error_mean:.2f} ± {row.error_std:.2f}", f"{row.elbo_mean:,.0f} ± {row.elbo_std:,.0f}")
+        for row in measured.itertuples()
+    ]
+    assert len(table) == 4

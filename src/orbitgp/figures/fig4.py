@@ -17,6 +17,7 @@ NUMBERS = ("paper_error", "paper_std", "error_mean", "error_std", "n_seeds")
 KEY = 0.22  # inches, the length of a method's line
 GAP = 0.09  # inches, between the table's columns
 SIZE = 7.0  # points
+PAPER_IMAGES = 60_000  # all of MNIST
 LINE = 0.19  # inches, from one line of the table to the next
 PANELS = 2.75  # inches, the least that is left to the panels
 
@@ -27,7 +28,7 @@ def draw(metrics: pd.DataFrame, table: pd.DataFrame) -> Figure:
 
     :param metrics: columns variant, label, seed, step, elbo, test_error.
     :param table: columns variant, paper_error, paper_std, error_mean, error_std, n_seeds; NaN where there is none.
-        It may have label and n_diverged.
+        It may have label, n_diverged and train_size.
     """
     frame = require(metrics, ["variant", "label", "seed"], ["step", "elbo", "test_error"], "metrics")
     rows = require(table, ["variant"], NUMBERS, "table").drop_duplicates("variant").set_index("variant")
@@ -58,15 +59,15 @@ def draw(metrics: pd.DataFrame, table: pd.DataFrame) -> Figure:
         ax.set_axis_off()
         ax.set(xlim=(-GAP / 2, ends[-1] + GAP / 2), ylim=(0, figure.get_figheight()))
         counts = rows["n_seeds"].reindex(list(shown)).fillna(0).astype(int).tolist()
-        _table(ax, cells, ends, list(shown.values()), _seeds(counts), remarks)
+        _table(ax, cells, ends, list(shown.values()), [_seeds(counts), *_size(rows)], remarks)
     return figure
 
 
 def _table(
-    ax: Axes, cells: list[tuple[str, str, str]], ends: np.ndarray, lines: list[Look], seeds: str, remarks: Remarks
+    ax: Axes, cells: list[tuple[str, str, str]], ends: np.ndarray, lines: list[Look], notes: list[str], remarks: Remarks
 ) -> None:
     """
-    Rules as booktabs draws them; below them over how many seeds the means are, and what marks mean.
+    Rules as booktabs draws them; below them what the numbers stand for, and what marks mean.
 
     :param ax: in inches.
     :param cells: the heading and a row for each of ``lines``.
@@ -93,7 +94,10 @@ def _table(
             rule(y - LINE / 2, 0.5)
         y -= LINE
     rule(y + LINE / 2, 0.9)
-    ax.text(0, y, seeds, fontsize=SMALL, color=FAINT, va="center")
+    for text in notes:
+        ax.text(0, y, text, fontsize=SMALL, color=FAINT, va="center")
+        y -= LINE
+    y += LINE
     for note in remarks.proxies():
         y -= LINE
         ax.plot(0.05, y, color=FAINT, marker=note.get_marker(), markersize=4)
@@ -116,6 +120,13 @@ def _spread(rows: pd.DataFrame, name: str, mean: str, std: str, otherwise: str) 
     if np.isnan(value):
         return otherwise
     return f"{value:.2f}" if np.isnan(spread) else f"{value:.2f} ± {spread:.2f}"
+
+
+def _size(rows: pd.DataFrame) -> list[str]:
+    """A line where our runs saw fewer images than the paper's, whose errors these are not to be held against."""
+    sizes = [int(size) for size in rows.get("train_size", pd.Series(dtype=float)).dropna().unique()]
+    smallest = min(sizes, default=PAPER_IMAGES)
+    return [f"on {smallest:,} training images; paper: {PAPER_IMAGES:,}"] if smallest < PAPER_IMAGES else []
 
 
 def _seeds(counts: list[int]) -> str:
