@@ -22,6 +22,8 @@ test: lint  ## check style and types, then run the tests with coverage
 	$(BIN)/python -m pytest -n 2 --cov
 
 run: .venv/.stamp  ## make every figure and table, and show the report; TIER=smoke or paper for another size
+	@[ -x $(BIN)/snakemake ] || { echo "the workflow needs Python 3.11 or 3.12, and .venv has $$($(BIN)/python -V);" \
+	    "make clean, then name one: make PYTHON=/path/to/python run" >&2; exit 1; }
 	$(BIN)/snakemake --cores all --config tier=$(TIER)
 	@$(BIN)/python workflow/scripts/summary.py $(TIER)
 

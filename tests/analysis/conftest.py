@@ -134,7 +134,7 @@ def estimators_frame() -> pd.DataFrame:
         }
         for estimator, bias, std in (("iid", -0.02, 0.2), ("without_replacement", 0.01, 0.1))
         for shared in (False, True)
-        for samples in (2, 4)
+        for samples in (2, 4, 32)
         for quantity in ("k_ff", "square_norm", "bound")
     ]
     return pd.DataFrame(rows)

@@ -122,7 +122,8 @@ class _Training:
 
     def run(self) -> None:
         """Trains to the end, or to the point where it is given up."""
-        with tqdm(total=self.steps, initial=self.step, unit="step", disable=not sys.stderr.isatty()) as bar:
+        name = f"{self.spec['variant']}, seed {self.spec['seed']}"
+        with tqdm(desc=name, total=self.steps, initial=self.step, unit="step", disable=not sys.stderr.isatty()) as bar:
             while self.step < self.steps and not self.diverged:
                 start, total = self.step, 0.0
                 until = self._next_report(start)
