@@ -3,7 +3,7 @@ import pytest
 import tensorflow as tf
 from gpflow import kernels
 
-from orbitgp.evaluation import draw_kernels
+from orbitgp.evaluation import DrawKernels
 from orbitgp.precision import in_precision
 
 N, G, SIZE, D, M = 3, 2, 4, 5, 6
@@ -35,7 +35,7 @@ def points():
 @pytest.mark.parametrize("base", BASES)
 def test_values_against_plain_loops(base, points):
     kernel, (drawn, Z) = BASES[base](), points
-    Kaa, Kfu = draw_kernels(kernel, drawn, Z)
+    Kaa, Kfu = DrawKernels(kernel, Z)(drawn)
     for n in range(N):
         own = drawn[n].reshape(G * SIZE, D)
         np.testing.assert_allclose(Kaa[n], kernel(own, own + 0.0), rtol=1e-10, atol=1e-12)
@@ -54,7 +54,7 @@ def test_gradients_of_draws_points_and_parameters_against_finite_differences(bas
 
     @tf.function
     def value():
-        return tf.add_n([tf.reduce_sum(w * K) for w, K in zip(weights, draw_kernels(kernel, drawn, Z), strict=True)])
+        return tf.add_n([tf.reduce_sum(w * K) for w, K in zip(weights, DrawKernels(kernel, Z)(drawn), strict=True)])
 
     variables = [drawn, Z, *kernel.trainable_variables]
     with tf.GradientTape() as tape:
@@ -73,7 +73,7 @@ def test_gradients_of_draws_points_and_parameters_against_finite_differences(bas
 @pytest.mark.parametrize("base", ["rbf", "ard", "matern"])
 def test_float32_comes_close(base, points):
     kernel, (drawn, Z) = BASES[base](), points
-    single = draw_kernels(in_precision(kernel, tf.float32), drawn.astype(np.float32), Z.astype(np.float32))
-    for found, expected in zip(single, draw_kernels(kernel, drawn, Z), strict=True):
+    single = DrawKernels(in_precision(kernel, tf.float32), Z.astype(np.float32))(drawn.astype(np.float32))
+    for found, expected in zip(single, DrawKernels(kernel, Z)(drawn), strict=True):
         assert found.dtype == tf.float32
         np.testing.assert_allclose(found, expected, atol=1e-5)

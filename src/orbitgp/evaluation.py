@@ -12,26 +12,37 @@ from gpflow.kernels import Kernel, SquaredExponential
 from gpflow.utilities.ops import square_distance
 
 
-@check_shapes("drawn: [N, G, n, D]", "Z: [M, D]", "return[0]: [N, S, S]", "return[1]: [N, G, M]")
-def draw_kernels(base: Kernel, drawn: TensorType, Z: TensorType) -> tuple[tf.Tensor, tf.Tensor]:
+class DrawKernels:
     """
-    :param drawn: [N, G, n, D], for each input G groups of n draws, S = G n.
-    :param Z: [M, D]
-    :return: [N, S, S], k_g between all draws of an input; and [N, G, M], k_g between draws and Z, averaged over each
-        group.
+    A base kernel between draws, and between draws and Z. What depends on Z alone is computed once, here: within a loop
+    over blocks of draws TensorFlow would compute it, and keep it for the gradient, in each turn anew.
     """
-    drawn, Z = tf.convert_to_tensor(drawn), tf.convert_to_tensor(Z)
-    N, groups, size, D = tf.unstack(tf.shape(drawn))
-    X, M = tf.reshape(drawn, [N, groups * size, D]), tf.shape(Z)[0]
-    if type(base) is SquaredExponential:  # not a subclass, which may be another function of the distance
-        X, Z = base.slice(X, Z)
-        X, Z = _divided(X, base.lengthscales), base.scale(Z)
-        Kaa = base.K_r2(square_distance(X, None))
-        Kfu = base.variance * _averaged_exponential(tf.reshape(X, [N * groups, size, tf.shape(X)[-1]]), Z)
-    else:
-        Kaa = base(X)
-        Kfu = tf.reduce_mean(tf.reshape(base(tf.reshape(X, [-1, D]), Z), [N * groups, size, M]), axis=1)
-    return Kaa, tf.reshape(Kfu, [N, groups, M])
+
+    @check_shapes("Z: [M, D]")
+    def __init__(self, base: Kernel, Z: TensorType) -> None:
+        self._base, self._Z = base, tf.convert_to_tensor(Z)
+        self._is_exponential = type(base) is SquaredExponential  # no subclass: it may be another function of distance
+        if self._is_exponential:
+            self._Z = base.scale(base.slice(self._Z, None)[0])
+
+    @check_shapes("drawn: [N, G, n, D]", "return[0]: [N, S, S]", "return[1]: [N, G, M]")
+    def __call__(self, drawn: TensorType) -> tuple[tf.Tensor, tf.Tensor]:
+        """
+        :param drawn: [N, G, n, D], for each input G groups of n draws, S = G n.
+        :return: [N, S, S], k_g between all draws of an input; and [N, G, M], k_g between draws and Z, averaged over
+            each group.
+        """
+        drawn, base, Z = tf.convert_to_tensor(drawn), self._base, self._Z
+        N, groups, size, D = tf.unstack(tf.shape(drawn))
+        X, M = tf.reshape(drawn, [N, groups * size, D]), tf.shape(Z)[0]
+        if self._is_exponential:
+            X = _divided(base.slice(X, None)[0], base.lengthscales)
+            Kaa = base.K_r2(square_distance(X, None))
+            Kfu = base.variance * _averaged_exponential(tf.reshape(X, [N * groups, size, tf.shape(X)[-1]]), Z)
+        else:
+            Kaa = base(X)
+            Kfu = tf.reduce_mean(tf.reshape(base(tf.reshape(X, [-1, D]), Z), [N * groups, size, M]), axis=1)
+        return Kaa, tf.reshape(Kfu, [N, groups, M])
 
 
 def _divided(X: tf.Tensor, lengthscales: TensorType) -> tf.Tensor:

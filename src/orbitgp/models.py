@@ -27,7 +27,7 @@ from orbitgp.estimators import (
     square_of_average,
     variance_of_average,
 )
-from orbitgp.evaluation import draw_kernels
+from orbitgp.evaluation import DrawKernels
 from orbitgp.inducing import BasePoints
 from orbitgp.kernels import Invariant
 from orbitgp.likelihoods import Batch, Moments, expected_log_density, quadratic_sites
@@ -271,7 +271,7 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         :param seed: as in :meth:`predict_f`.
         """
         samples, seed = self._prediction_settings(samples, seed)
-        L = tf.linalg.cholesky(self._Kuu())
+        L, kernels = tf.linalg.cholesky(self._Kuu()), self._draw_kernels()
         width = X.shape[1]
 
         def predict(number: tf.Tensor, rows: tf.Tensor) -> MeanAndVariance:
@@ -279,7 +279,7 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
                 self.scheme.draw_for_prediction(self.kernel.orbit, side, samples, split(split(seed, number), i))
                 for i, side in enumerate((rows[:, :width], rows[:, width:]))
             ]
-            prior, Kfu = self._evaluate(tf.stack(sides, axis=1), PairWeights(same=1.0, different=-1.0))
+            prior, Kfu = _averaged(kernels, tf.stack(sides, axis=1), PairWeights(same=1.0, different=-1.0))
             return self._condition(L, prior, Kfu[:, :1] - Kfu[:, 1:])
 
         pairs = tf.cast(tf.concat([X, X2], axis=1), self.compute_dtype)
@@ -330,29 +330,20 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         :param scheme: an argument, so that what was compiled for one scheme is not used for another.
         :return: [N] estimates of k_ff, and [N, G, M] averages of k_fu over each group, both in float64.
         """
-        weights = scheme.weights(self.kernel.orbit)
+        weights, kernels = scheme.weights(self.kernel.orbit), self._draw_kernels()
 
         def evaluate(number: tf.Tensor, rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            return self._evaluate(scheme.draw(self.kernel.orbit, rows, split(seed, number)), weights)
+            return _averaged(kernels, scheme.draw(self.kernel.orbit, rows, split(seed, number)), weights)
 
         if self.block is None:
             return evaluate(tf.constant(0), X)
         k_ff, Kfu = map_blocks(evaluate, X, self.block, (gpflow.default_float(),) * 2)
         return k_ff, tf.ensure_shape(Kfu, [None, scheme.group_count, None])
 
-    def _evaluate(self, drawn: tf.Tensor, weights: PairWeights) -> tuple[tf.Tensor, tf.Tensor]:
-        """
-        The base kernel between the draws of each input, and between draws and Z, in the precision of computation.
-
-        :param drawn: [N, G, n, D]
-        :return: [N] k_ff and [N, G, M] k_fu, averaged by groups, in float64.
-        """
+    def _draw_kernels(self) -> DrawKernels:
+        """The base kernel at draws and at Z, in the precision of computation."""
         base = in_precision(self.kernel.base, self.compute_dtype)
-        Z = tf.cast(self.inducing_variable.Z, self.compute_dtype)
-        Kaa, Kfu = draw_kernels(base, drawn, Z)
-        k_ff = variance_of_average(Kaa, drawn.shape[1], weights)
-        Kfu = tf.ensure_shape(Kfu, [None, drawn.shape[1], None])
-        return tf.cast(k_ff, gpflow.default_float()), tf.cast(Kfu, gpflow.default_float())
+        return DrawKernels(base, tf.cast(self.inducing_variable.Z, self.compute_dtype))
 
     def _project(self, L: tf.Tensor, Kuf: tf.Tensor) -> tf.Tensor:
         """[M, K] → [M, K], φ = L⁻¹ k if whitened, else k_uu⁻¹ k: what multiplies q's mean."""
@@ -389,9 +380,11 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
     def _predict_marginals(self, X: tf.Tensor, L: tf.Tensor, samples: int, seed: tf.Tensor) -> MeanAndVariance:
         """Mean and variance, each [N, P], some hundred inputs at a time: all draws of a test set would not fit."""
 
+        kernels = self._draw_kernels()
+
         def predict(number: tf.Tensor, rows: tf.Tensor) -> MeanAndVariance:
             drawn = self.scheme.draw_for_prediction(self.kernel.orbit, rows, samples, split(seed, number))
-            return self._condition(L, *self._evaluate(drawn[:, None], ONE_GROUP))
+            return self._condition(L, *_averaged(kernels, drawn[:, None], ONE_GROUP))
 
         mean, variance = map_blocks(predict, X, PREDICTED_TOGETHER, (L.dtype, L.dtype))
         return mean, variance
@@ -412,12 +405,23 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         drawn = self.scheme.draw_for_prediction(self.kernel.orbit, X, samples, split(seed, 0))
         base = in_precision(self.kernel.base, self.compute_dtype)
         Kff = tf.cast(tf.reduce_mean(base(drawn, drawn), axis=[1, 3]), L.dtype)
-        columns = self._project(L, _as_columns(self._evaluate(drawn[:, None], ONE_GROUP)[1]))
+        columns = self._project(L, _as_columns(_averaged(self._draw_kernels(), drawn[:, None], ONE_GROUP)[1]))
         phi = columns if self.whiten else tf.matmul(L, columns, transpose_a=True)
         spread = tf.einsum("pmk,mn->pkn", self.q_sqrt, columns)
         covariance = Kff - tf.matmul(phi, phi, transpose_a=True) + tf.matmul(spread, spread, transpose_a=True)
         shape = tf.concat([[self.num_latent_gps], tf.shape(Kff)], axis=0)
         return tf.matmul(columns, self.q_mu, transpose_a=True), tf.broadcast_to(covariance, shape)
+
+
+def _averaged(kernels: DrawKernels, drawn: tf.Tensor, weights: PairWeights) -> tuple[tf.Tensor, tf.Tensor]:
+    """
+    :param drawn: [N, G, n, D]
+    :return: [N] k_ff and [N, G, M] k_fu, averaged by groups, in float64.
+    """
+    Kaa, Kfu = kernels(drawn)
+    k_ff = variance_of_average(Kaa, drawn.shape[1], weights)
+    Kfu = tf.ensure_shape(Kfu, [None, drawn.shape[1], None])
+    return tf.cast(k_ff, gpflow.default_float()), tf.cast(Kfu, gpflow.default_float())
 
 
 def _as_columns(Kfu: tf.Tensor) -> tf.Tensor:

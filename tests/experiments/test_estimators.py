@@ -6,7 +6,7 @@ import tensorflow as tf
 from orbitgp.covariances import orbit_Kff_diag, orbit_Kfu
 from orbitgp.datasets import ImageData
 from orbitgp.estimators import average, square_norm_of_average, square_of_average, variance_of_average
-from orbitgp.evaluation import draw_kernels
+from orbitgp.evaluation import DrawKernels
 from orbitgp.experiments import estimators
 from orbitgp.experiments.estimators import ESTIMATORS, QUANTITIES, compare, estimates, make_problem
 from orbitgp.models import InvariantSVGP
@@ -92,7 +92,7 @@ def test_an_estimate_is_what_the_library_makes_of_its_draws(problem, name):
     drawn = scheme.draw(problem.orbit, problem.X, split(seed, 0))
     weights = scheme.weights(problem.orbit)
     Z = problem.inducing_variable.Z
-    Kaa, Kfu = draw_kernels(problem.kernel.base, drawn, Z)
+    Kaa, Kfu = DrawKernels(problem.kernel.base, Z)(drawn)
     k_ff = variance_of_average(Kaa, drawn.shape[1], weights).numpy()
     L = np.linalg.cholesky(problem.kernel.base(Z) + gpflow.default_jitter() * np.eye(M))
     phi = np.linalg.solve(L, Kfu.numpy().reshape(-1, M).T).T.reshape(IMAGES, -1, M)
@@ -211,7 +211,7 @@ def test_spread_falls_with_the_number_of_draws(frame):
 def test_cost_counts_what_the_kernel_is_evaluated_at(problem, frame):
     for samples in SETTINGS["samples"]:
         drawn = tf.zeros([1, 2, samples // 2, 784], tf.float64)
-        Kaa, _ = draw_kernels(problem.kernel.base, drawn, problem.inducing_variable.Z)
+        Kaa, _ = DrawKernels(problem.kernel.base, problem.inducing_variable.Z)(drawn)
         between, to_Z = int(np.prod(Kaa.shape)), samples * M
         for quantity, cost in (("k_ff", between), ("square_norm", to_Z), ("bound", between + to_Z)):
             assert set(rows(frame, quantity=quantity, samples=samples).cost) == {cost}

@@ -289,21 +289,3 @@ def test_an_angle_outside_the_walls_cannot_be_assigned():
         with pytest.raises(tf.errors.InvalidArgumentError, match=rf"the wall at [\s\S]*\[{angle}\.\]"):
             orbit.alpha.assign(angle)
     np.testing.assert_allclose(orbit.alpha, 45.0)
-
-
-@pytest.mark.parametrize("N", [4, 5])
-def test_warping_some_images_at_a_time_changes_nothing(monkeypatch, N):
-    from orbitgp.orbits import Affine, Composed, warp
-
-    rng = np.random.default_rng(0)
-    X, weights = rng.uniform(size=(N, 30)), rng.normal(size=(N, 2, 3, 30))
-    found = []
-    for pixels in (2**30, 2 * 6 * 30):  # all of them, or two images with six draws each
-        monkeypatch.setattr(warp, "PIXELS_TOGETHER", pixels)
-        orbit = Composed([Affine((6, 5), spread=0.2), Affine((6, 5), spread=0.1)])
-        with tf.GradientTape() as tape:
-            drawn = orbit.sample(X, 2, 3, [0, 1])
-            total = tf.reduce_sum(weights * drawn)
-        found.append([drawn, *tape.gradient(total, orbit.trainable_variables)])
-    for whole, parts in zip(*found, strict=True):
-        np.testing.assert_allclose(parts, whole, rtol=1e-12, atol=1e-12)

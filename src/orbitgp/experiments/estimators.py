@@ -18,7 +18,7 @@ from orbitgp import checks
 from orbitgp.datasets import ImageData, mnist, one_hot
 from orbitgp.datasets.random_streams import stream
 from orbitgp.estimators import average, square_norm_of_average, square_of_average, variance_of_average
-from orbitgp.evaluation import draw_kernels
+from orbitgp.evaluation import DrawKernels
 from orbitgp.inducing import BasePoints, place
 from orbitgp.kernels import Invariant
 from orbitgp.likelihoods import Batch, Moments, expected_log_density
@@ -90,7 +90,7 @@ class Problem:
     @cached_property
     def _at_all_points(self) -> tuple[tf.Tensor, tf.Tensor]:
         drawn = self.orbit.full(self.X)[:, :, None, :]  # each point a group of its own
-        return draw_kernels(self.kernel.base, drawn, self.inducing_variable.Z)
+        return DrawKernels(self.kernel.base, self.inducing_variable.Z)(drawn)
 
 
 def make_problem(settings: Mapping[str, Any], data: ImageData) -> Problem:
@@ -139,7 +139,7 @@ def compare(settings: Mapping[str, Any], data: ImageData | None = None) -> pd.Da
     part.
 
     ``bias`` is the mean over ``repeats`` independent estimates less the exact value, ``bias_std_error`` its standard
-    error, ``std`` the standard deviation of one estimate. ``cost`` is what :func:`orbitgp.evaluation.draw_kernels`
+    error, ``std`` the standard deviation of one estimate. ``cost`` is what :class:`orbitgp.evaluation.DrawKernels`
     evaluates k_g at for an image: S² pairs of draws for k_ff, S M pairs of a draw and an inducing point for ‖φ̄‖²,
     both for the bound. At one S it is the same for all estimators; what groups save comes after, in columns to solve
     for.

@@ -13,9 +13,8 @@ from gpflow.base import TensorType
 
 from orbitgp import checks
 from orbitgp.bijectors import Reflect
-from orbitgp.blocks import checkpointed
 from orbitgp.orbits.base import FiniteOrbit, Orbit
-from orbitgp.orbits.warp import displace, together
+from orbitgp.orbits.warp import displace_affinely, pixel_coordinates
 
 
 class ImageOrbit(Orbit):
@@ -46,11 +45,8 @@ class ImageOrbit(Orbit):
         """
         :return: h in pixels, x [1, W], y [H, 1]
         """
-        height, width, _ = self.shape
-        h = (max(height, width) - 1) / 2
-        x = (np.arange(width) - (width - 1) / 2) / h
-        y = (np.arange(height) - (height - 1) / 2) / h
-        return h, tf.constant(x[None, :], dtype), tf.constant(y[:, None], dtype)
+        half, x, y = pixel_coordinates(*self.shape[:2])
+        return half, tf.constant(x, dtype), tf.constant(y, dtype)
 
 
 class AffineOrbit(ImageOrbit):
@@ -77,22 +73,8 @@ def warp_affine(orbit: ImageOrbit, X: TensorType, maps: TensorType) -> tf.Tensor
     :param maps: [N, S, 2, 3], the matrix [A | t] of each draw.
     :return: [N, S, D]
     """
-    height, width, channels = orbit.shape
-
-    def warp(X: tf.Tensor, maps: tf.Tensor) -> tf.Tensor:
-        images = orbit._images(X)
-        h, x, y = orbit._coordinates(images.dtype)
-        # (A − I) p + t: exactly zero for the identity
-        a, b, c = (maps[:, :, 0, j, None, None] for j in range(3))
-        d, e, f = (maps[:, :, 1, j, None, None] for j in range(3))
-        warped = displace(images, h * ((a - 1) * x + b * y + c), h * (d * x + (e - 1) * y + f))
-        return tf.reshape(warped, tf.concat([tf.shape(maps)[:2], [height * width * channels]], axis=0))
-
-    X, maps = tf.convert_to_tensor(X), tf.convert_to_tensor(maps)
-    rows = together(None if maps.shape[1] is None else maps.shape[1] * height * width)
-    if rows is None or (X.shape[0] is not None and X.shape[0] <= rows):
-        return warp(X, maps)
-    return checkpointed(warp, (X, maps), rows)
+    warped = displace_affinely(orbit._images(X), maps)
+    return tf.reshape(warped, tf.concat([tf.shape(maps)[:2], [np.prod(orbit.shape)]], axis=0))
 
 
 @check_shapes("radians: [N, S]", "return: [N, S, 2, 3]")

@@ -1,14 +1,26 @@
-"""Bilinear sampling of images at displaced pixels, exact at zero displacement."""
+"""Bilinear sampling of images at other points than their pixels, exact where these are the pixels."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow.base import TensorType
 
-PIXELS_TOGETHER = 2**18
+from orbitgp.orbits.fusion import Fused
+
+
+def pixel_coordinates(height: int, width: int) -> tuple[float, np.ndarray, np.ndarray]:
+    """
+    x to the right and y downwards from the centre of the image, both divided by half the longer side.
+
+    :return: half the longer side in pixels; x [1, W]; y [H, 1]
+    """
+    half = (max(height, width) - 1) / 2
+    x, y = (np.arange(width) - (width - 1) / 2) / half, (np.arange(height) - (height - 1) / 2) / half
+    return half, x[None, :], y[:, None]
 
 
 @check_shapes("images: [N, H, W, C]", "dx: [N, S, H, W]", "dy: [N, S, H, W]", "return: [N, S, H, W, C]")
@@ -23,6 +35,35 @@ def displace(images: TensorType, dx: TensorType, dy: TensorType) -> tf.Tensor:
     :param dy: [N, S, H, W] displacement along rows, in pixels.
     :return: [N, S, H, W, C]
     """
+    images, dx, dy = (tf.convert_to_tensor(tensor) for tensor in (images, dx, dy))
+    return _fused_displace((images, dx, dy), dx.shape)
+
+
+@check_shapes("images: [N, H, W, C]", "maps: [N, S, 2, 3]", "return: [N, S, H, W, C]")
+def displace_affinely(images: TensorType, maps: TensorType) -> tf.Tensor:
+    """
+    Pixel p of draw s shows image n at A p + t, in the coordinates of :func:`pixel_coordinates`.
+
+    :param images: [N, H, W, C], with H and W known.
+    :param maps: [N, S, 2, 3], the matrix [A | t] of each draw.
+    :return: [N, S, H, W, C]
+    """
+    images, maps = tf.convert_to_tensor(images), tf.convert_to_tensor(maps)
+    return _fused_displace_affinely((images, maps), [*maps.shape[:2], *images.shape[1:3]])
+
+
+def _displace_affinely(images: tf.Tensor, maps: tf.Tensor) -> tf.Tensor:
+    height, width = images.shape[1:3]
+    half, x, y = pixel_coordinates(height, width)
+    points = half * np.stack([part.ravel() for part in np.broadcast_arrays(x, y, 1.0)])  # [3, H W]
+    # (A − I) p + t: exactly zero for the identity
+    steps = tf.reshape(maps - tf.eye(2, 3, dtype=maps.dtype), [-1, 3])  # one product, not one for each draw
+    moves = tf.matmul(steps, tf.constant(points, maps.dtype))
+    moves = tf.reshape(moves, tf.concat([tf.shape(maps)[:3], [height, width]], axis=0))
+    return _displace(images, moves[:, :, 0], moves[:, :, 1])
+
+
+def _displace(images: tf.Tensor, dx: tf.Tensor, dy: tf.Tensor) -> tf.Tensor:
     N, H, W, C = tf.unstack(tf.shape(images))
     dtype = images.dtype
     one = tf.ones([], dtype)
@@ -34,6 +75,10 @@ def displace(images: TensorType, dx: TensorType, dy: TensorType) -> tf.Tensor:
     cell = tf.cast(top * (tf.cast(W, dtype) + one) + left, tf.int32)
     cells = tf.reshape(_cell_polynomials(images), [N, (H + 1) * (W + 1), 4 * C])
     return _interpolate(cells, cell, x, y)
+
+
+_fused_displace = Fused(_displace)
+_fused_displace_affinely = Fused(_displace_affinely)
 
 
 def _cell(coordinate: tf.Tensor, length: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -59,17 +104,6 @@ def _cell_polynomials(images: tf.Tensor) -> tf.Tensor:
     a, right = padded[:, :-1, :-1], padded[:, :-1, 1:]
     below, across = padded[:, 1:, :-1], padded[:, 1:, 1:]
     return tf.concat([a, right - a, below - a, across - right - below + a], axis=-1)
-
-
-def together(pixels: int | None) -> int | None:
-    """
-    :param pixels: of all draws of one image, if known.
-    :return: how many images to warp at a time, None for all. On a CPU some half a million pixels stay in its caches,
-        and all draws of a batch would set the peak of a step's memory; a GPU wants them all.
-    """
-    if pixels is None or tf.config.list_logical_devices("GPU"):
-        return None
-    return max(1, PIXELS_TOGETHER // pixels)
 
 
 @tf.custom_gradient
