@@ -1,4 +1,4 @@
-"""The benchmark runs and says what it should; how fast it is, is no matter of tests."""
+"""The benchmarks run and say what they should; how fast they are, is no matter of tests."""
 
 import importlib.util
 import sys
@@ -9,16 +9,25 @@ import numpy as np
 import pandas as pd
 import pytest
 
-SOURCE = Path(__file__).parents[1] / "benchmarks" / "step.py"
+FOLDER = Path(__file__).parents[1] / "benchmarks"
 
 
-@pytest.fixture(scope="module")
-def step():
-    spec = importlib.util.spec_from_file_location("benchmark_step", SOURCE)
+def load(name):
+    spec = importlib.util.spec_from_file_location(f"benchmark_{name}", FOLDER / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # where dataclasses look their module up
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def step():
+    return load("step")
+
+
+@pytest.fixture(scope="module")
+def gpu():
+    return load("gpu")
 
 
 def test_every_orbit_and_estimator_is_measured(step):
@@ -43,3 +52,29 @@ def test_the_table_has_ratios_to_its_first_row(step, monkeypatch, tmp_path):
     step.write(frame, tmp_path, "the command")
     assert pd.read_csv(tmp_path / "step.csv").shape[0] == 2
     assert "the command" in (tmp_path / "step.md").read_text()
+
+
+def test_every_trick_is_a_change_of_the_settings_that_are_measured(gpu):
+    specs = {name: gpu.specification(changes, 2000, 750) for name, changes in gpu.TRICKS.items()}
+    assert specs["all tricks"] == gpu.specification({}, 2000, 750)
+    assert len({repr(spec) for spec in specs.values()}) == len(specs)
+    assert specs["Adam for q as well"]["optimiser"]["rates"].keys() > {"inducing", "variational"}
+
+
+def test_a_step_on_the_gpu_is_compared_with_what_it_would_take_at_least(gpu, tmp_path):
+    spec, ceiling = gpu.specification({}, 2000, 750), {"float32 product": 5e13, "float64 product": 5e13, "memory": 4e12}
+    floors = gpu.floors(spec, ceiling)
+    assert floors["kernel"] == pytest.approx(1e3 * 2 * 2000 * 16 * 784 * 750 / 5e13)
+    assert floors["draws"] == pytest.approx(1e3 * 2000 * 16 * 784 * 4 / 4e12)
+    rows = [{"table": "ceiling", "name": name, "value": value} for name, value in ceiling.items()]
+    rows += [{"table": "part", "name": name, "value": 2 * value, "floor": value} for name, value in floors.items()]
+    rows += [{"table": "trick", "name": name, "value": value} for name, value in (("all", 10.0), ("one less", 20.0))]
+    gpu.write(pd.DataFrame(rows), tmp_path, "the command", "the device")
+    text = (tmp_path / "gpu.md").read_text()
+    assert "| one less | 20.00 | 2.00 |" in text and "`the command` on the device" in text
+
+
+def test_every_part_of_a_step_is_timed(gpu):
+    found = gpu.parts(gpu.build(gpu.specification({"compile": False}, 8, 6)), repeats=1)
+    assert list(found) == ["draws", "kernel", "solves", "backward", "q and updates"]
+    assert np.all(np.isfinite(list(found.values())))
