@@ -130,6 +130,13 @@ def test_tier_must_be_the_files_name(folder):
         configuration.load("mine", folder)
 
 
+# nine lines of ten aliases each: a billion values, if they are written out
+LAUGHS = "l0: &l0 lol\n" + "".join(f"l{i}: &l{i} [{', '.join(10 * [f'*l{i - 1}'])}]\n" for i in range(1, 10))
+MERGED_LAUGHS = "m0: &m0 {a: 1, b: 2}\n" + "".join(
+    f"m{i}: &m{i}\n  <<: [{', '.join(10 * [f'*m{i - 1}'])}]\n" for i in range(1, 10)
+)
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -144,7 +151,19 @@ def test_tier_must_be_the_files_name(folder):
         ("a: &a\n  b: *a\n", "contains itself"),
         ("a: 2024-01-01\n", "a date"),
         ("\x00", "is not YAML"),
+        ("a: !!int x\n", "is not YAML"),
+        ("a: !!bool maybe\n", "is not YAML"),
+        ("a: !!timestamp never\n", "is not YAML"),
+        ("a: 2024-99-99\n", "is not YAML"),
+        (f"a: {'9' * 9000}\n", "is not YAML"),
+        (f"{'[' * 5000}\n", "is not YAML"),
+        ("a: !!python/name:os.system\n", "is not YAML"),
+        ("a: !!python/object/new:os.system [true]\n", "is not YAML"),
+        ("#" * 1_000_001, "it has 1,000,001 bytes"),
+        (LAUGHS, "more than 100,000 values"),
+        (MERGED_LAUGHS, "more than 100,000 keys"),
     ],
+    ids=lambda text: text[:20].encode("unicode_escape").decode(),
 )
 def test_text_that_is_no_configuration(folder, text, words):
     (folder / "quick.yaml").write_text(text)
@@ -459,6 +478,56 @@ def test_any_single_value_of_another_kind_is_refused_or_accepted_in_order(data):
     else:
         for run in configuration.runs(config):
             configuration.canonical(configuration.run_spec(config, run))
+
+
+PIECES = (
+    *("a", "b", ":", "-", "&", "*", "&x", "*x", "<<", "[", "]", "{", "}", ",", "|", ">", "'", '"', "#", "%", "@", "?"),
+    *("!!int", "!!float", "!!bool", "!!set", "!!binary", "!!timestamp", "!!omap", "!!python/none", "---", "\\x"),
+    *("1", "1e3", ".inf", "0x", "1:2", "~", "yes", "2001-1-1", " ", "  ", "\n", ": "),
+)
+TEXT = st.sampled_from(PIECES) | st.text(max_size=2)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(TEXT, max_size=25).map("".join))
+def test_any_text_is_read_or_refused_in_one_line(tmp_path_factory, text):
+    file = tmp_path_factory.mktemp("any") / "any.yaml"
+    file.write_text(text, encoding="utf-8", errors="surrogatepass")
+    try:
+        content = configuration.read_yaml(file)
+        configuration.check(content, "here", SCHEMA)
+    except ConfigError as error:
+        assert len(str(error).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "value", [10**400, -(10**400), 1e308, -1e308, 5e-324, 2**63, "9" * 5000, "1_", "1e999", "../x"]
+)
+def test_any_number_that_is_too_much_is_refused_in_one_line(value):
+    """In the place of every number of the smoke size; a few are right in some places, such as a tiny jitter."""
+    refused = 0
+    for key in numbers(SMOKE):
+        try:
+            configuration.check(changed(SMOKE, key, value), "here", SCHEMA)
+        except ConfigError as error:
+            assert len(str(error).splitlines()) == 1 and len(str(error)) < 1000
+            refused += 1
+    assert refused > 30
+
+
+@pytest.mark.parametrize(
+    ("key", "shown"), [("a\nb", r"toy.'a\nb' = 1"), ("a" * 5000, "toy.'aaaaaaa")], ids=["line", "long"]
+)
+def test_keys_that_would_fill_the_screen_are_shown_short(key, shown):
+    message = refusal(changed(SMOKE, f"toy/{key}", 1))
+    assert f"{shown}" in message and "is no key here" in message and len(message) < 1000
+
+
+def numbers(block: Any, at: str = "") -> list[str]:
+    """The keys of all numbers, with slashes."""
+    if isinstance(block, dict):
+        return [key for name, value in block.items() for key in numbers(value, f"{at}/{name}".lstrip("/"))]
+    return [at] if isinstance(block, int | float) and not isinstance(block, bool) else []
 
 
 # ---- runs and their specifications ----

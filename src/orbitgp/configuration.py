@@ -27,6 +27,9 @@ RESERVED = ("toy", "toy_bounds", "samples", "insensitivity", "estimators", "runs
 #: number of points of the orbits that can be listed; None where the orbit says it itself
 FINITE_ORBITS: dict[str, int | None] = {"identity": 1, "right_angles": 4, "quantised_rotation": None}
 
+#: far more than a configuration has: small files can be written that grow without end when they are read
+MOST_BYTES, MOST_VALUES, DEEPEST = 1_000_000, 100_000, 20
+
 MNIST_IMAGES = {"train": 60_000, "test": 10_000}
 CLASSES = {"mnist": 10, "rotated": 10, "parity": 2}
 
@@ -125,7 +128,7 @@ def load(tier: str, folder: Path = Path("config")) -> dict[str, Any]:
     folder = Path(folder)
     there = sorted(file.stem for file in folder.glob("*.yaml") if file.stem not in NOT_TIERS)
     if tier not in there:
-        raise ConfigError(f"tier is {tier!r}; {folder} has {', '.join(there) or 'no configuration'}")
+        raise ConfigError(f"tier is {_short(tier)}; {folder} has {', '.join(there) or 'no configuration'}")
     file = folder / f"{tier}.yaml"
     config = read_yaml(file)
     check(config, file, folder.parent / SCHEMA)
@@ -217,6 +220,11 @@ def digest(spec: Any) -> str:
 class _Loader(yaml.SafeLoader):
     """YAML in which a key may stand once only; PyYAML by itself takes the last and says nothing."""
 
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        super().flatten_mapping(node)
+        if len(node.value) > MOST_VALUES:  # blocks that are merged into blocks, over and over
+            raise ConfigError(f"the block in line {node.start_mark.line + 1} has more than {MOST_VALUES:,} keys")
+
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
         for key_node, _ in node.value:
@@ -224,9 +232,9 @@ class _Loader(yaml.SafeLoader):
                 continue
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, str):
-                raise ConfigError(f"the key {key!r} in line {key_node.start_mark.line + 1} must be a word")
+                raise ConfigError(f"the key {_short(key)} in line {key_node.start_mark.line + 1} must be a word")
             if key in seen:
-                raise ConfigError(f"the key {key!r} stands a second time in line {key_node.start_mark.line + 1}")
+                raise ConfigError(f"the key {_short(key)} stands a second time in line {key_node.start_mark.line + 1}")
             seen.add(key)
         return super().construct_mapping(node, deep)
 
@@ -236,33 +244,47 @@ def read_yaml(file: Path) -> Any:
     :return: what a YAML file holds; a key that stands twice is an error.
     """
     try:
+        if file.stat().st_size > MOST_BYTES:
+            raise ConfigError(f"it has {file.stat().st_size:,} bytes; the most that is read is {MOST_BYTES:,}")
         return yaml.load(file.read_text(encoding="utf-8"), Loader=_Loader)
     except ConfigError as error:
         raise ConfigError(f"{file}: {error}") from None
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise ConfigError(f"{file} is not YAML: {' '.join(str(error).split())}") from error
+    # PyYAML lets errors of Python through where a tag promises what a value is not, such as !!int x
+    except (yaml.YAMLError, RecursionError, ValueError, TypeError, LookupError, AttributeError) as error:
+        raise ConfigError(f"{file} is not YAML: {_short_line(str(error) or type(error).__name__)}") from error
     except OSError as error:
         raise ConfigError(f"{file} cannot be read: {error.strerror}") from error
 
 
-def _check_plain(config: Any, at: tuple[str | int, ...] = ()) -> None:
-    """Words as keys; values that JSON has, and finite: a schema lets NaN through every bound."""
-    if len(at) > 20:
+def _check_plain(config: Any, at: tuple[str | int, ...] = (), before: int = 0) -> int:
+    """
+    Words as keys; values that JSON has, and finite: a schema lets NaN through every bound.
+
+    :param before: how many values were seen before.
+    :return: how many were seen, these included. A few lines whose aliases refer to each other can stand for billions.
+    """
+    seen = before + 1
+    if seen > MOST_VALUES:
+        raise ConfigError(f"there are more than {MOST_VALUES:,} values")
+    if len(at) > DEEPEST:
         raise ConfigError(f"{_dotted(at[:4])}… goes on without end: some block contains itself")
     if isinstance(config, Mapping):
         for key, value in config.items():
             if not isinstance(key, str):
-                raise ConfigError(f"the key {key!r} in {_dotted(at)} must be a word")
-            _check_plain(value, (*at, key))
+                raise ConfigError(f"the key {_short(key)} in {_dotted(at)} must be a word")
+            seen = _check_plain(value, (*at, key), seen)
     elif isinstance(config, list | tuple):
         for i, value in enumerate(config):
-            _check_plain(value, (*at, i))
+            seen = _check_plain(value, (*at, i), seen)
     elif isinstance(config, float) and not math.isfinite(config):
         raise ConfigError(f"{_dotted(at)} is {config}; it must be a finite number")
     elif config is None and at:
         raise ConfigError(f"{_dotted(at)} is empty; give it a value or leave the key out")
     elif config is not None and not isinstance(config, bool | int | float | str):
-        raise ConfigError(f"{_dotted(at)} is {config!r}, a {type(config).__name__}; it must be a number or a word")
+        raise ConfigError(
+            f"{_dotted(at)} is {_short(config)}, a {type(config).__name__}; it must be a number or a word"
+        )
+    return seen
 
 
 @lru_cache(maxsize=16)
@@ -295,7 +317,7 @@ def _explain(error: Any, prefix: tuple[str, ...]) -> str:
     key = _dotted((*prefix, *error.absolute_path))
     value, schema, rule = error.instance, error.schema, error.validator
     if "propertyNames" in error.absolute_schema_path:
-        return f"{key or 'the configuration'} has the key {value!r}; it must be {_expected(schema)}"
+        return f"{key or 'the configuration'} has the key {_short(value)}; it must be {_expected(schema)}"
     if rule == "additionalProperties":
         allowed = list(schema.get("properties", {}))
         unknown = next(name for name in value if name not in allowed)
@@ -315,7 +337,7 @@ def _explain(error: Any, prefix: tuple[str, ...]) -> str:
         return f"{key} is empty; it needs at least {error.validator_value}"
     if rule == "uniqueItems":
         twice = next(item for item in value if value.count(item) > 1)
-        return f"{key} = {value!r} has {twice!r} more than once"
+        return f"{key} = {_short(value)} has {_short(twice)} more than once"
     if isinstance(value, str) and schema.get("type") in ("number", "integer") and (number := _number_meant(value)):
         return f"{key} = {value!r} is a string to YAML, not a number; write {number}; it must be {_expected(schema)}"
     return f"{key or 'the configuration'} = {_short(value)} must be {_expected(schema)}"
@@ -356,7 +378,7 @@ def _expected(schema: Mapping[str, Any]) -> str:
 
 def _number_meant(text: str) -> str | None:
     """:return: how to write in YAML the number that ``text`` looks like"""
-    if not re.fullmatch(r"\s*[-+]?(\d[\d_]*\.?\d*|\.\d+)([eE][-+]?\d+)?\s*", text):
+    if len(text) > 40 or not re.fullmatch(r"\s*[-+]?(\d+(_\d+)*\.?\d*|\.\d+)([eE][-+]?\d+)?\s*", text):
         return None
     written = repr(float(text))
     mantissa, e, exponent = written.partition("e")
@@ -518,15 +540,28 @@ def _same_numbers(value: Any) -> Any:
 
 def _one_of(key: str, value: Any, allowed: Mapping[str, Any]) -> None:
     if value not in allowed:
-        close = get_close_matches(str(value), list(allowed), n=1)
+        close = get_close_matches(_short(value).strip("'"), list(allowed), n=1)
         meant = f" (did you mean {close[0]}?)" if close else ""
-        raise ConfigError(f"{key} = {value!r} must be one of {', '.join(allowed)}{meant}")
+        raise ConfigError(f"{key} = {_short(value)} must be one of {', '.join(allowed)}{meant}")
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # Python does not write out integers of thousands of digits
+        text = f"a number of {value.bit_length()} bits"
     return text if len(text) <= 80 else text[:77] + "…"
 
 
+def _short_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 300 else line[:299] + "…"
+
+
 def _dotted(parts: Any) -> str:
-    return ".".join(str(part) for part in parts if part != "")
+    """:return: the keys to a value, each as it stands if it is printable and short"""
+    return ".".join(_readable(str(part)) for part in parts if part != "")
+
+
+def _readable(key: str) -> str:
+    return key if key.isprintable() and len(key) <= 400 else _short(key)

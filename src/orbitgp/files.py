@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
+import math
 import os
 import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 import numpy as np
 
 PART = ".part"  # the ending of a file that is not whole yet; its name begins with a dot
+LARGEST = 4 * 2**30  # bytes that the arrays of one file may have: far above any data set or model here
 
 
 class DamagedFile(Exception):
@@ -51,8 +54,13 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, content: Any) -> None:
+    """As :func:`json_text` has it."""
+    write_text(path, json_text(content))
+
+
+def json_text(content: Any) -> str:
     """Indented, with NaN refused: it is no JSON, and most readers stumble over it."""
-    write_text(path, json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -74,9 +82,13 @@ def read_json(path: Path) -> Any:
     """
     :return: what ``path`` holds.
     """
+
+    def refuse(constant: str) -> NoReturn:
+        raise ValueError(f"{constant} is no number of JSON")
+
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        return json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
+    except (ValueError, RecursionError) as error:
         raise DamagedFile(f"{path} is not whole JSON: {error}") from error
 
 
@@ -87,10 +99,8 @@ def read_npz(path: Path, names: Sequence[str] | None = None) -> dict[str, np.nda
     :param names: arrays that must be there; None for all there are.
     """
     try:
-        archive = np.load(path, allow_pickle=False)
-        if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise ValueError("it holds one array without a name")
-        with archive:
+        check_archive(path)
+        with np.load(path, allow_pickle=False) as archive:
             if names is not None and (missing := sorted(set(names) - set(archive.files))):
                 raise DamagedFile(f"{path} lacks the arrays {', '.join(missing)}; it has {', '.join(archive.files)}")
             return {name: archive[name] for name in (archive.files if names is None else names)}
@@ -98,6 +108,67 @@ def read_npz(path: Path, names: Sequence[str] | None = None) -> dict[str, np.nda
         raise
     except (OSError, ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise DamagedFile(f"{path} is not a whole .npz of plain arrays: {error}") from error
+
+
+def check_archive(path: Path, largest: int = LARGEST) -> None:
+    """
+    Looks at what a .npz promises, and unpacks nothing but the heads of its arrays: a small file can promise, or really
+    unpack to, more than any memory holds. Whether what it promises is there shows when it is read.
+
+    :param largest: bytes that all arrays together may have.
+    """
+    with zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+        if len({member.filename for member in members}) < len(members):
+            raise DamagedFile(f"{path} has two arrays of one name")
+        if (total := sum(member.file_size for member in members)) > largest:
+            raise DamagedFile(f"{path} would unpack to {total:,} bytes, more than the {largest:,} that are read")
+        for member in members:
+            if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise DamagedFile(f"{path} is packed in a way that NumPy does not pack")
+            promised, held = _size_of_array(archive, member)
+            if promised != held:
+                raise DamagedFile(f"{path}: {member.filename} promises {promised:,} bytes and holds {held:,}")
+
+
+def _size_of_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[int, int]:
+    """
+    :return: bytes of the array by its own head, and by the archive's; twice the same for what has no head of a plain
+        array, which NumPy does not read.
+    """
+    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    with archive.open(member) as file:
+        try:
+            shape, _, dtype = readers[np.lib.format.read_magic(file)](file)
+        except (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
+            return 0, 0
+        if dtype.hasobject:
+            return 0, 0
+        return math.prod(shape) * dtype.itemsize, member.file_size - file.tell()
+
+
+def sums(folder: Path, names: Iterable[str]) -> dict[str, str]:
+    """
+    :return: the sha256 of each file, in hexadecimal digits.
+    """
+    return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}
+
+
+def check_sums(folder: Path, wanted: Any, source: Path) -> None:
+    """
+    Raises :class:`DamagedFile` for the first file that is there and is not what ``source`` was written with. Large
+    files do not travel with the repository, so one that is not there is none of this function's business.
+
+    :param wanted: names and their sha256, as :func:`sums` gives them.
+    :param source: the file that ``wanted`` was read from.
+    """
+    if not isinstance(wanted, dict) or not wanted:
+        raise DamagedFile(f"{source} does not say which files belong to it")
+    for name, expected in wanted.items():
+        if Path(name).name != name:
+            raise DamagedFile(f"{source} names a file elsewhere, {name!r}")
+        if (folder / name).is_file() and sums(folder, [name])[name] != expected:
+            raise DamagedFile(f"{folder / name} is not the file that {source.name} beside it was written with")
 
 
 def _umask() -> int:

@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 import yaml
 
+from orbitgp import files
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -39,15 +41,16 @@ def write_run(tmp_path) -> Callable[..., Path]:
             "diverged": False,
             "config_digest": "00",
         } | changes
-        (folder / "final.json").write_text(json.dumps(final))
-        (folder / "provenance.json").write_text(
-            json.dumps({"wall_s": 12.5, "device": "two cores", "peak_memory_mb": 900.0, "resumed": 0, "commit": "ab"})
-        )
         (folder / "config.yaml").write_text(yaml.safe_dump({"dataset": dataset, "inducing": {"count": 16}}))
         names = ["step", "elbo", "test_error", "test_nll", *parameters]
         rows = [[0, "", 90.0, 2.3, *parameters.values()], [6, -100.25, 10.0, 0.25, *parameters.values()]]
         text = "\n".join(",".join(map(str, row)) for row in (names, *rows)) + "\n"
         (folder / "metrics.csv").write_text(text)
+        final["files"] = files.sums(folder, ("config.yaml", "metrics.csv"))
+        (folder / "final.json").write_text(json.dumps(final))
+        origin = {"wall_s": 12.5, "device": "two cores", "peak_memory_mb": 900.0, "resumed": 0, "commit": "ab"}
+        origin["files"] = files.sums(folder, ["final.json"])
+        (folder / "provenance.json").write_text(json.dumps(origin))
         return folder
 
     return write

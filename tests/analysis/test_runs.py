@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from orbitgp.analysis.runs import read_runs
-from orbitgp.files import DamagedFile
+from orbitgp.files import DamagedFile, sums
 
 
 def edit(path, **changes):
@@ -89,6 +89,8 @@ def test_numbers_are_read_with_every_digit(write_run):
     value = 0.1 + 0.2
     text = (folder / "metrics.csv").read_text().replace("-100.25", repr(value))
     (folder / "metrics.csv").write_text(text)
+    edit(folder / "final.json", files=sums(folder, ["metrics.csv"]))
+    edit(folder / "provenance.json", files=sums(folder, ["final.json"]))
     assert read_runs([folder]).metrics["elbo"][1] == value
 
 
@@ -179,3 +181,42 @@ def test_metrics_that_are_not_what_they_should_be(write_run, text, words):
     with pytest.raises(DamagedFile, match="metrics") as error:
         read_runs([folder])
     assert words in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["metrics.csv", "config.yaml", "final.json"])
+def test_a_file_of_another_run_or_edited_by_hand_is_named(write_run, name):
+    """It is whole and fits in every other way: only its sum gives it away."""
+    folder = write_run(seed=1)
+    path = folder / name
+    text = path.read_text()
+    changed = text.replace("-100.25", "-99.25").replace("count: 16", "count: 17").replace("0.5,", "0.25,")
+    assert changed != text
+    path.write_text(changed)
+    with pytest.raises(DamagedFile, match=rf"{name} is not the file that (final|provenance)\.json beside it"):
+        read_runs([folder])
+
+
+def test_parameters_are_looked_at_where_they_are_there(write_run):
+    folder = write_run()
+    edit(folder / "final.json", files={"params.npz": "0" * 64})
+    edit(folder / "provenance.json", files=sums(folder, ["final.json"]))
+    read_runs([folder])  # they do not travel with the repository
+    (folder / "params.npz").write_bytes(b"of another run")
+    with pytest.raises(DamagedFile, match=r"params\.npz is not the file"):
+        read_runs([folder])
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        ({}, "does not say which files belong to it"),
+        (["metrics.csv"], "does not say which files belong to it"),
+        ({"../../elsewhere": "0" * 64}, "names a file elsewhere"),
+    ],
+)
+def test_sums_that_are_none(write_run, found, words):
+    folder = write_run()
+    edit(folder / "final.json", files=found)
+    edit(folder / "provenance.json", files=sums(folder, ["final.json"]))
+    with pytest.raises(DamagedFile, match=rf"final\.json {words}"):
+        read_runs([folder])

@@ -204,6 +204,11 @@ def test_labels_that_a_gaussian_cannot_have_are_named(small_spec, small_signs):
 # -- from the files of a run ---------------------------------------------------------------------------------------
 
 
+def seal(folder):
+    """Writes what a run ends with, the sums of its files."""
+    files.write_json(folder / "final.json", {"files": files.sums(folder, ("config.yaml", "params.npz"))})
+
+
 @pytest.fixture
 def trained(tmp_path, small_spec, small_images):
     """A folder as a run leaves it, and its model, which has moved away from the start."""
@@ -221,6 +226,7 @@ def trained(tmp_path, small_spec, small_images):
     model.scheme = final_scheme(spec)
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(spec, allow_unicode=True))
     files.write_npz(tmp_path / "params.npz", parameters(model))
+    seal(tmp_path)
     return tmp_path, model
 
 
@@ -242,6 +248,7 @@ def test_a_trained_model_of_signs_comes_back(tmp_path, small_spec, small_signs):
         parameter.assign(parameter + 0.3)
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(spec))
     files.write_npz(tmp_path / "params.npz", parameters(model))
+    seal(tmp_path)
     loaded = parameters(load_trained(tmp_path, small_signs))
     for name, value in parameters(model).items():
         np.testing.assert_allclose(loaded[name], value, rtol=1e-9, atol=1e-12, err_msg=name)
@@ -263,6 +270,21 @@ def test_parameters_of_another_model_are_refused(trained, small_images, change, 
     files.write_npz(folder / "params.npz", {name: array for name, array in arrays.items() if array is not None})
     with pytest.raises(DamagedFile, match=says):
         load_trained(folder, small_images)
+
+
+def test_parameters_of_another_run_of_the_same_model_are_refused(trained, small_images):
+    folder = trained[0]
+    arrays = files.read_npz(folder / "params.npz")
+    files.write_npz(folder / "params.npz", arrays | {"q_mu": arrays["q_mu"] + 1})
+    with pytest.raises(DamagedFile, match=r"params\.npz is not the file that final\.json beside it was written with"):
+        load_trained(folder, small_images)
+
+
+def test_settings_of_another_run_of_the_same_model_are_refused(trained, small_images):
+    path = trained[0] / "config.yaml"
+    path.write_text(path.read_text().replace("seed: 3", "seed: 4"))
+    with pytest.raises(DamagedFile, match=r"config\.yaml is not the file that final\.json"):
+        load_trained(trained[0], small_images)
 
 
 def test_half_a_file_is_named(trained, small_images):

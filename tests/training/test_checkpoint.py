@@ -1,9 +1,5 @@
 import json
 import os
-import signal
-import socket
-import subprocess
-import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -13,7 +9,7 @@ import tensorflow as tf
 
 from orbitgp import files
 from orbitgp.training import checkpoint
-from orbitgp.training.checkpoint import FolderInUse, History, Snapshot, hold, newest, save
+from orbitgp.training.checkpoint import History, Snapshot, newest, save
 
 DIGEST = "0123456789abcdef" * 4
 
@@ -209,65 +205,11 @@ def test_a_snapshot_holds_only_what_a_checkpoint_needs(tmp_path):
     )
 
 
-# -- one process at a time -----------------------------------------------------------------------------------------
-
-# holding needs no TensorFlow, which would take seconds to load
-OTHER = """
-import sys, types
-sys.modules["tensorflow"] = types.ModuleType("tensorflow")
-from pathlib import Path
-from orbitgp.training.checkpoint import FolderInUse, hold
-try:
-    with hold(Path(sys.argv[1])):
-        print("held", flush=True)
-        sys.stdin.read()
-except FolderInUse as error:
-    print(error, flush=True)
-"""
-
-
-@pytest.fixture
-def another_process():
-    """Starts a process that tries to hold a folder; its first line says how that went."""
-    started = []
-
-    def start(folder):
-        process = subprocess.Popen(
-            [sys.executable, "-c", OTHER, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        started.append(process)
-        return process, process.stdout.readline().strip()
-
-    yield start
-    for process in started:
-        process.stdin.close()
-        process.wait(10)
-        process.stdout.close()
-
-
-def test_a_folder_held_by_another_process_is_refused_and_the_holder_named(tmp_path, another_process):
-    folder = tmp_path / "run"
-    process, said = another_process(folder)
-    assert said == "held"
-    with (
-        pytest.raises(FolderInUse, match=rf"{folder} is in use by process {process.pid} on {socket.gethostname()};"),
-        hold(folder),
-    ):
-        pass
-    process.send_signal(signal.SIGKILL)  # even then the folder is free
-    process.wait(10)
-    with hold(folder):
-        assert (folder / "lock").read_text() == f"process {os.getpid()} on {socket.gethostname()}\n"
-
-
-def test_a_folder_held_here_is_refused_there_until_it_is_let_go(tmp_path, another_process):
-    with pytest.raises(RuntimeError, match="in training"), hold(tmp_path):
-        said = another_process(tmp_path)[1]
-        assert said.startswith(f"{tmp_path} is in use by process {os.getpid()} on ")
-        raise RuntimeError("in training")
-    assert another_process(tmp_path)[1] == "held"
-
-
-def test_two_folders_do_not_hinder_each_other(tmp_path):
-    with hold(tmp_path / "a"), hold(tmp_path / "b"):
-        pass
+def test_the_newest_is_the_one_of_the_latest_step_whatever_the_dates_say(tmp_path):
+    """Clocks of machines that share a folder differ, and a clock can be set back."""
+    for path, date in zip(save_at(tmp_path, 10, 20), (4e9, 1.0), strict=True):
+        os.utime(path, (date, date))
+    found, trouble = newest(tmp_path, variables(), DIGEST)
+    assert (found.values["step"], trouble) == (20, [])
+    save_at(tmp_path, 30)
+    assert sorted(path.name[-6:] for path in tmp_path.iterdir()) == ["20.npz", "30.npz"]

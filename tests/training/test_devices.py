@@ -46,3 +46,19 @@ def test_the_memory_of_every_gpu_is_taken_as_needed(machine):
 def test_a_gpu_is_called_by_its_name(machine):
     machine(1)
     assert devices.describe() == "Some GPU"
+
+
+@pytest.mark.parametrize(
+    ("device", "asked", "visible", "said"),
+    [
+        ("NVIDIA H200", 1, "0", "training on NVIDIA H200"),
+        ("CPU", 0, "-1", "no GPU was found: training on the CPU, 2 threads"),
+        ("CPU", 1, "0", "1 GPU was asked for, but TensorFlow sees none (CUDA_VISIBLE_DEVICES is '0'): training on the"),
+        ("CPU", 2, None, "2 GPUs were asked for, but TensorFlow sees none (CUDA_VISIBLE_DEVICES is not set): training"),
+    ],
+)
+def test_what_is_trained_on_is_said_and_whether_it_was_asked_for(monkeypatch, device, asked, visible, said):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert devices.announce(device, 2, asked).startswith(said)

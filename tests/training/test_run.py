@@ -2,9 +2,6 @@ import csv
 import json
 import os
 import signal
-import subprocess
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,12 +12,12 @@ import yaml
 from orbitgp import configuration, files
 from orbitgp.analysis.runs import read_runs
 from orbitgp.datasets import ImageData, Images
-from orbitgp.experiments.datasets import write_dataset
 from orbitgp.experiments.supervised import build_model, load_trained, targets
-from orbitgp.training import checkpoint, evaluation, run
-from orbitgp.training.checkpoint import FolderInUse
+from orbitgp.training import evaluation, run
+from orbitgp.training.lock import FolderInUse, hold
 from orbitgp.training.optimiser import Optimiser
-from orbitgp.training.run import Interrupted, train
+from orbitgp.training.run import train
+from orbitgp.training.stopping import Interrupted
 
 NO_ORBIT = {"orbit": {"kind": "identity"}, "scheme": {"kind": "full"}}
 LOGISTIC = {"kind": "polya_gamma", "tilt": "network", "hidden": [4]}
@@ -65,7 +62,7 @@ def finished(tmp_path_factory, small_spec, small_images):
 def test_the_files_are_there_and_no_others(finished):
     names = ["config.yaml", "final.json", "metrics.csv", "params.npz", "provenance.json", "timing.csv"]
     assert sorted(path.name for path in finished.folder.iterdir()) == names
-    (workplace,) = finished.work.iterdir()
+    (workplace,) = finished.work.glob("small-*")
     assert workplace.name.startswith("small-rotation-seed3-")
     assert sorted(path.name for path in workplace.iterdir()) == ["lock", "metrics.csv", "timing.csv"]
 
@@ -87,7 +84,7 @@ def test_the_final_numbers_are_whole(finished):
     final = read_final(finished.folder)
     assert set(final) == {
         *("experiment", "variant", "label", "seed", "steps", "elbo", "elbo_std_error", "test_error", "test_nll"),
-        *("train_size", "test_size", "parameters", "events", "diverged", "config_digest"),
+        *("train_size", "test_size", "parameters", "events", "diverged", "config_digest", "files"),
     }
     expected = {"experiment": "small", "variant": "rotation", "label": "from 30°", "seed": 3, "steps": 8}
     expected |= {"train_size": 60, "test_size": 30, "events": [], "diverged": False}
@@ -106,6 +103,12 @@ def test_the_provenance_belongs_to_the_run(finished):
     assert found["config_digest"] == configuration.digest(finished.spec)
     assert found["wall_s"] > 0
     assert {"commit", "dirty", "versions", "device", "peak_memory_mb", "source_digest"} <= set(found)
+
+
+def test_every_file_is_known_by_its_sum(finished):
+    final, origin = read_final(finished.folder), json.loads((finished.folder / "provenance.json").read_text())
+    assert final["files"] == files.sums(finished.folder, ["config.yaml", "metrics.csv", "params.npz"])
+    assert origin["files"] == files.sums(finished.folder, ["final.json", "timing.csv"])
 
 
 def test_the_analysis_reads_them(finished):
@@ -160,11 +163,26 @@ def test_a_trained_model_predicts_what_the_run_reports(finished, small_images, e
 
 
 def test_a_folder_in_use_is_refused(finished, small_images):
-    (workplace,) = finished.work.iterdir()
+    (workplace,) = finished.work.glob("small-*")
     before = contents(finished.folder)
-    with checkpoint.hold(workplace), pytest.raises(FolderInUse, match=f"in use by process {os.getpid()}"):
+    with hold(workplace), pytest.raises(FolderInUse, match=f"{workplace} is in use by process {os.getpid()}"):
         train(finished.spec, small_images, finished.folder, finished.work, print)
     assert contents(finished.folder) == before
+
+
+def test_another_specification_may_not_write_to_the_same_results(finished, small_spec, small_images, tmp_path, eagerly):
+    """As when the configuration is edited while a training still runs: it has another workplace."""
+    other, refused = small_spec(jitter=1e-5), []
+
+    def meanwhile(line):
+        if line.startswith("step 4 of 8"):
+            with pytest.raises(FolderInUse, match=rf"{tmp_path / 'run'} is in use by process {os.getpid()}") as error:
+                train(other, small_images, tmp_path / "run", tmp_path / "work", refused.append)
+            refused.append(str(error.value))
+
+    train(finished.spec, small_images, tmp_path / "run", tmp_path / "work", meanwhile)
+    assert len(refused) == 1
+    assert yaml.safe_load((tmp_path / "run" / "config.yaml").read_text(encoding="utf-8")) == finished.spec
 
 
 # -- stopped, killed and taken up again ----------------------------------------------------------------------------
@@ -177,13 +195,13 @@ def test_asked_to_stop_it_saves_says_so_and_goes_on_later(finished, small_images
         if line.startswith("step 4 of 8"):
             os.kill(os.getpid(), signal.SIGTERM)
 
-    with pytest.raises(Interrupted, match="asked to stop; saved at step 4") as caught:
+    with pytest.raises(Interrupted, match="asked to stop by SIGTERM; saved at step 4") as caught:
         train(finished.spec, small_images, tmp_path / "run", tmp_path / "work", stop_at_four, checkpoint_every=1e9)
     assert isinstance(caught.value, SystemExit)
     assert caught.value.code  # not zero
     assert not (tmp_path / "run").exists()
     assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == handlers
-    (workplace,) = (tmp_path / "work").iterdir()
+    (workplace,) = (tmp_path / "work").glob("small-*")
     (saved,) = workplace.glob("*.npz")
     (workplace / "checkpoint-000000006.npz").write_bytes(saved.read_bytes()[:-100])  # damaged, and newer
 
@@ -194,34 +212,6 @@ def test_asked_to_stop_it_saves_says_so_and_goes_on_later(finished, small_images
     assert contents(tmp_path / "run") == contents(finished.folder)
     assert json.loads((tmp_path / "run" / "provenance.json").read_text())["resumed"] == 1
     assert not [*workplace.glob("*.npz")]
-
-
-def test_killed_at_any_moment_it_ends_with_the_same_bytes(tmp_path, small_spec, small_images):
-    plan = [
-        ["undisturbed", None],
-        ["killed", {"before": "checkpoint-000000002.npz"}],
-        ["killed", {"seed": 1}],
-        ["killed", {"seed": 2}],
-        ["killed", {"before": "params.npz"}],  # all is done but some files
-        ["killed", None],
-    ]
-    (tmp_path / "spec.json").write_text(json.dumps(small_spec(optimiser={"steps": 4})))
-    (tmp_path / "plan.json").write_text(json.dumps(plan))
-    write_dataset(tmp_path / "data.npz", small_images)
-    victim = Path(__file__).with_name("victim.py")
-    done = subprocess.run([sys.executable, str(victim), str(tmp_path)], capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    told = json.loads((tmp_path / "told.json").read_text())
-    codes = [attempt["code"] for attempt in told]
-    assert [codes[i] for i in (0, 1, 4, 5)] == [0, -9, -9, 0], done.stderr
-    assert {codes[2], codes[3]} <= {0, -9}
-    halves = [attempt["halves"] for attempt in told]
-    assert [len(halves[i]) for i in (0, 1, 4, 5)] == [0, 1, 1, 0]  # what is left is taken away next time
-    assert halves[4][0].startswith(".params.npz.")
-    assert "resumed at step 1 of 4" in done.stdout
-    assert "resumed at step 4 of 4" in done.stdout
-    assert contents(tmp_path / "killed") == contents(tmp_path / "undisturbed")
-    assert json.loads((tmp_path / "killed" / "provenance.json").read_text())["resumed"] >= 1
 
 
 # -- numbers that are not finite -----------------------------------------------------------------------------------

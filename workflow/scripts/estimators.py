@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import yaml
 from arguments import parse, settings
 
-from orbitgp import files
+from orbitgp import files, measured
 from orbitgp.experiments.estimators import compare
 from orbitgp.training.devices import prepare
 
@@ -18,7 +17,7 @@ def main() -> None:
     prepare(threads=1)
     found = compare(given.settings)
     files.write_csv(given.output, list(found.columns), found.itertuples(index=False))
-    files.write_text(given.output.with_name("config.yaml"), yaml.safe_dump(given.settings))
+    measured.write_settings(given.output.with_name("config.yaml"), given.settings, given.output)
 
 
 if __name__ == "__main__":

@@ -7,10 +7,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from arguments import parse
 
-from orbitgp import files
+from orbitgp import files, measured
 from orbitgp.analysis.runs import read_runs
 from orbitgp.analysis.tables import read_table
 from orbitgp.configuration import read_yaml
@@ -31,25 +32,37 @@ def metrics(results: Files) -> pd.DataFrame:
     return read_runs(dict.fromkeys(file.parent for file in results)).metrics
 
 
+def numbers(result: Path) -> pd.DataFrame:
+    """A file of numbers that were measured."""
+    measured.check(result)
+    return read_table(result)
+
+
+def arrays(result: Path) -> dict[str, np.ndarray]:
+    """A file of arrays that were measured."""
+    measured.check(result)
+    return files.read_npz(result)
+
+
 def insensitivity(results: Files) -> pd.DataFrame:
     """The files of all variants, with the names that their runs' settings give them."""
     settings = [read_yaml(file) for file in results if file.suffix == ".yaml"]
     labels = {spec["variant"]: spec["label"] for spec in settings}
-    tables = {file.stem: read_table(file) for file in results if file.suffix == ".csv"}
+    tables = {file.stem: numbers(file) for file in results if file.suffix == ".csv"}
     return pd.concat(
         [table.assign(variant=name, label_text=labels[name]) for name, table in tables.items()], ignore_index=True
     )
 
 
 READ: dict[str, Callable[[Files], tuple[Any, ...]]] = {
-    "fig1": lambda results: (files.read_npz(results[0]),),
-    "fig2": lambda results: (files.read_npz(results[0]), read_table(results[1])),
-    "fig2_bound": lambda results: (read_table(results[0]),),
+    "fig1": lambda results: (arrays(results[0]),),
+    "fig2": lambda results: (arrays(results[0]), numbers(results[1])),
+    "fig2_bound": lambda results: (numbers(results[0]),),
     "fig3": lambda results: (metrics(results),),
     "fig4": lambda results: (metrics(results[1:]), read_table(results[0])),
     "fig5": lambda results: (metrics(results),),
     "appendix_a": lambda results: (insensitivity(results),),
-    "appendix_b": lambda results: (read_table(results[0]),),
+    "appendix_b": lambda results: (numbers(results[0]),),
 }
 
 

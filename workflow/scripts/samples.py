@@ -8,7 +8,7 @@ import yaml
 from arguments import parse, settings
 from images import images_of
 
-from orbitgp import files
+from orbitgp import files, measured
 from orbitgp.experiments.samples import draw_samples
 from orbitgp.experiments.supervised import load_trained
 from orbitgp.training.devices import prepare
@@ -19,10 +19,10 @@ def main() -> None:
     given = parse(__doc__, settings=settings, params=Path, images=Path, output=Path)
     prepare(threads=1)
     folder = given.params.parent
-    data = images_of(yaml.safe_load((folder / "config.yaml").read_text()), given.images)
+    data = images_of(yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8")), given.images)
     chosen = {key: given.settings[key] for key in ("digits", "draws", "seed")}
     files.write_npz(given.output, draw_samples(load_trained(folder, data), data, **chosen), compress=True)
-    files.write_text(given.output.with_name("config.yaml"), yaml.safe_dump(given.settings))
+    measured.write_settings(given.output.with_name("config.yaml"), given.settings, given.output)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from arguments import parse
 
 from orbitgp.analysis import tables
 from orbitgp.analysis.runs import Runs, read_runs
+from orbitgp.measured import check
 
 MEASURED: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "toy": tables.toy_table,
@@ -34,6 +35,7 @@ def main() -> None:
 
 def measured(file: Path) -> pd.DataFrame:
     """A file of numbers, with the variant that its name says it is of."""
+    check(file)
     return tables.read_table(file).assign(variant=file.stem)
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import yaml
 from arguments import parse, settings
 
-from orbitgp import files
+from orbitgp import measured
 from orbitgp.experiments.toy import run_toy
 from orbitgp.training.devices import prepare
 
@@ -16,8 +15,10 @@ def main() -> None:
     """Writes its numbers beside ``output``, its settings."""
     given = parse(__doc__, settings=settings, output=Path)
     prepare(threads=1)
-    run_toy(given.settings, given.output.parent)
-    files.write_text(given.output, yaml.safe_dump(given.settings))
+    folder = given.output.parent
+    run_toy(given.settings, folder)
+    results = [folder / name for name in ("metrics.csv", "bounds.csv", "surfaces.npz")]
+    measured.write_settings(given.output, given.settings, *results)
 
 
 if __name__ == "__main__":

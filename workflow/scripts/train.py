@@ -5,58 +5,57 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
 from arguments import settings
 
+from orbitgp.training.attempts import attempt
+from orbitgp.training.lock import FolderInUse, NoLocks, beside
+
 
 def main() -> None:
-    """Trains, and has the log end with the traceback if that fails."""
+    """Trains, and has the log end with the reason if that fails."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--spec", type=settings, required=True, help="of the run, as JSON")
     parser.add_argument("--images", type=Path, required=True, help="the data set")
     parser.add_argument("--folder", type=Path, required=True, help="where the run's files go")
     parser.add_argument("--checkpoints", type=Path, required=True, help="where a killed training is taken up again")
-    parser.add_argument("--log", type=Path, required=True)
+    parser.add_argument("--checkpoint-every", type=float, default=60.0, help="seconds")
+    parser.add_argument("--log", type=Path, required=True, help="added to, if it is there")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--gpus", type=int, default=0, help="how many were asked for")
     parser.add_argument("--tensorboard", type=Path)
     given = parser.parse_args()
-    given.log.parent.mkdir(parents=True, exist_ok=True)
-    with open(given.log, "w", buffering=1) as log:
-        try:
-            run(given, log)
-        except BaseException as error:
-            if not isinstance(error, SystemExit):
-                traceback.print_exc(file=log)
-            else:
-                print(error, file=log)
-            raise
+    try:
+        with attempt(given.log, beside(given.checkpoints, given.folder, "attempts")) as (log, say):
+            run(given, log, say)
+    except (FolderInUse, NoLocks) as error:
+        sys.exit(str(error))
 
 
-def run(given: argparse.Namespace, log: TextIO) -> None:
+def run(given: argparse.Namespace, log: TextIO, say: Callable[[str], None]) -> None:
     """Loads TensorFlow, and with it what may fail, only when there is a log to tell it to."""
     with errors_into(log):
         from images import images_of
 
-        from orbitgp.training.devices import prepare
+        from orbitgp.training import devices
         from orbitgp.training.run import train
 
-        device = prepare(given.threads)
-    said = f"training on {device}"
-    if device == "CPU":
-        said = f"no GPU was found: training on the CPU, {given.threads} thread{'s' * (given.threads != 1)}"
+        device = devices.prepare(given.threads)
+    said = devices.announce(device, given.threads, given.gpus)
+    if device == devices.CPU:
         print(f"{'/'.join(given.folder.parts[-3:])}: {said}", file=sys.stderr)
-    print(said, file=log)
+    say(said)
     train(
         given.spec,
         images_of(given.spec, given.images),
         given.folder,
         given.checkpoints,
-        lambda line: print(line, file=log),
+        say,
+        checkpoint_every=given.checkpoint_every,
         tensorboard=given.tensorboard,
     )
 

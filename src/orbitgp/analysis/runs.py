@@ -12,7 +12,7 @@ import pandas as pd
 
 from orbitgp.analysis.formats import read_table
 from orbitgp.configuration import ConfigError, read_yaml
-from orbitgp.files import DamagedFile, read_json
+from orbitgp.files import DamagedFile, check_sums, read_json
 
 #: columns that every metrics.csv begins with
 MEASURED = ("step", "elbo", "test_error", "test_nll")
@@ -33,6 +33,7 @@ FINAL = (
     "parameters",
     "events",
     "diverged",
+    "files",
 )
 NUMBERS = ("elbo", "elbo_std_error", "test_error", "test_nll")
 KINDS: dict[str, type] = {
@@ -88,13 +89,15 @@ def read_runs(folders: Iterable[Path]) -> Runs:
 def _read_run(folder: Path) -> tuple[dict[str, Any], pd.DataFrame]:
     final = _read_block(folder / "final.json", FINAL)
     _check_identity(folder, final)
-    origin = _read_block(folder / "provenance.json", ("wall_s", "device"))
+    origin = _read_block(folder / "provenance.json", ("wall_s", "device", "files"))
     spec = _read_spec(folder / "config.yaml")
     identity = {key: final[key] for key in ("experiment", "variant", "label", "seed")} | {
         "dataset": spec["dataset"].get("name"),
         "alpha_true": _number(spec["dataset"].get("alpha")),
     }
     metrics = _read_metrics(folder / "metrics.csv")
+    for file, content in (("provenance.json", origin), ("final.json", final)):
+        check_sums(folder, content["files"], folder / file)
     for place, (name, value) in enumerate(identity.items()):
         metrics.insert(place, name, value)
     kinds = Counter(str(event.get("kind")) for event in final["events"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from orbitgp import checks
+from orbitgp import checks, files
 from orbitgp.datasets.containers import ImageData, Images
 from orbitgp.datasets.random_streams import stream
 
@@ -32,6 +32,7 @@ def images(path: str | os.PathLike[str], test_fraction: float = 0.2, seed: int =
         raise FileNotFoundError(f"{path}: no such file")
     if not zipfile.is_zipfile(path):
         raise ValueError(f"{path}: expected an npz file, as np.savez writes it, but found something else")
+    _check_size(path)
     with np.load(path, allow_pickle=False) as archive:
         everything = _labelled_images(path, archive, prefix="")
         if "test_images" in archive or "test_labels" in archive:
@@ -44,6 +45,15 @@ def images(path: str | os.PathLike[str], test_fraction: float = 0.2, seed: int =
             f"not {test.shape}"
         )
     return ImageData(path.stem, train, test)
+
+
+def _check_size(path: Path) -> None:
+    try:
+        files.check_archive(path)
+    except files.DamagedFile as error:
+        raise ValueError(str(error)) from error
+    except (OSError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(f"{path}: expected an npz file, as np.savez writes it; reading it: {error}") from error
 
 
 def _split(path: Path, everything: Images, fraction: float, seed: int) -> tuple[Images, Images]:

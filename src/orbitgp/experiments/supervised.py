@@ -122,7 +122,7 @@ def load_trained(folder: Path, data: ImageData) -> InvariantSVGP:
     :param data: what it was trained on.
     :return: the trained model, with the scheme of the final pass: it predicts what the run's numbers are of.
     """
-    spec = yaml.safe_load((folder / "config.yaml").read_text())
+    spec = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
     found = files.read_npz(folder / "params.npz")
     if "inducing_variable.Z" not in found or "jitter" not in found:
         raise files.DamagedFile(f"{folder / 'params.npz'} does not hold a trained model")
@@ -133,6 +133,8 @@ def load_trained(folder: Path, data: ImageData) -> InvariantSVGP:
     wanted = {path.lstrip("."): parameter.shape for path, parameter in parameter_dict(model).items()}
     if {path: values.shape for path, values in found.items()} != {path: tuple(shape) for path, shape in wanted.items()}:
         raise files.DamagedFile(f"{folder / 'params.npz'} does not have the parameters of {folder / 'config.yaml'}")
+    final = files.read_json(folder / "final.json")
+    files.check_sums(folder, final.get("files") if isinstance(final, dict) else None, folder / "final.json")
     multiple_assign(model, {f".{path}": values for path, values in found.items()})
     model.scheme = final_scheme(spec)
     return model

@@ -1,14 +1,11 @@
-"""Checkpoints that survive any kill, and a folder that only one process at a time may train in."""
+"""Checkpoints that survive any kill."""
 
 from __future__ import annotations
 
 import copy
-import fcntl
 import json
-import os
-import socket
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,10 +19,6 @@ KEPT = 2  # the newest, and the one before in case the newest is damaged
 PATTERN = "checkpoint-*.npz"
 
 
-class FolderInUse(RuntimeError):
-    """Another process trains in this folder."""
-
-
 @dataclass
 class History:
     """What a training has to say so far; it travels with the checkpoint, so that a resumed run tells it all."""
@@ -35,23 +28,6 @@ class History:
     events: list[dict[str, Any]] = field(default_factory=list)  #: numerical trouble and what was done about it
     seconds: float = 0.0
     resumed: int = 0
-
-
-@contextmanager
-def hold(folder: Path) -> Iterator[None]:
-    """Within it, no other process on any machine that shares the folder can hold it too."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / "lock", "a+") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            lock.seek(0)
-            holder = lock.read().strip() or "another process"
-            raise FolderInUse(f"{folder} is in use by {holder}; wait for it or stop it first") from error
-        lock.truncate(0)
-        lock.write(f"process {os.getpid()} on {socket.gethostname()}\n")
-        lock.flush()
-        yield
 
 
 @dataclass(frozen=True)

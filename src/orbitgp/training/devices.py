@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 import tensorflow as tf
+
+CPU = "CPU"
 
 
 def prepare(threads: int) -> str:
@@ -24,8 +28,27 @@ def describe() -> str:
     """The first GPU's name, or the CPU."""
     gpus = tf.config.list_physical_devices("GPU")
     if not gpus:
-        return "CPU"
+        return CPU
     return str(tf.config.experimental.get_device_details(gpus[0]).get("device_name", gpus[0].name))
+
+
+def announce(device: str, threads: int, asked: int) -> str:
+    """
+    :param device: as :func:`prepare` names it.
+    :param asked: GPUs that the job asked for.
+    :return: a line that says what is trained on, and plainly so where it is not what was asked for.
+    """
+    if device != CPU:
+        return f"training on {device}"
+    said = f"training on the CPU, {threads} thread{'s' * (threads != 1)}"
+    if not asked:
+        return f"no GPU was found: {said}"
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    shown = "not set" if visible is None else repr(visible)
+    return (
+        f"{asked} GPU{'s were' if asked != 1 else ' was'} asked for, but TensorFlow sees none (CUDA_VISIBLE_DEVICES is "
+        f"{shown}): {said}, which takes far longer"
+    )
 
 
 def peak_gpu_memory_mb() -> float | None:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -25,19 +22,17 @@ from orbitgp.models import InvariantSVGP
 from orbitgp.training import checkpoint
 from orbitgp.training.checkpoint import History, Snapshot
 from orbitgp.training.evaluation import Tester, WholeBound, named_parameters
+from orbitgp.training.lock import beside, hold
 from orbitgp.training.natural import best_posterior
 from orbitgp.training.optimiser import Optimiser
 from orbitgp.training.provenance import provenance
+from orbitgp.training.stopping import Interrupted, Stop, listen
 
 TOGETHER = 20  # steps between two looks at the clock and at signals
 TRIES = 5  # returns to a good state before a training is given up
 BOUND_PASSES = 3  # over all data, for the bound that is reported and its standard error
 
 Log = Callable[[str], None]
-
-
-class Interrupted(SystemExit):
-    """The process was asked to stop; what was done is saved."""
 
 
 def train(
@@ -62,13 +57,20 @@ def train(
     """
     identity = hashlib.sha256((configuration.canonical(spec) + sources.training_digest()).encode()).hexdigest()
     workplace = checkpoints / f"{spec['experiment']}-{spec['variant']}-seed{spec['seed']}-{identity[:16]}"
-    with checkpoint.hold(workplace), _asked_to_stop() as stop:
+    # both: an edited specification has another workplace, and the same folder for its results
+    with hold(folder, beside(checkpoints, folder)), hold(workplace), listen(log) as stop:
         checkpoint.discard_leftovers(workplace)
         checkpoint.discard_leftovers(folder)
         training = _Training(spec, data, workplace, identity, log, stop, checkpoint_every, tensorboard)
-        training.run()
-        training.write(folder)
-        checkpoint.clear(workplace)
+        stop.last_words = training.save
+        try:
+            training.run()
+        except Interrupted as asked:
+            training.save()
+            raise Interrupted(f"{asked}; saved at step {int(training.good.values['step'])}") from None
+        with stop.only_noted():  # it takes no time worth stopping for
+            training.write(folder)
+            checkpoint.clear(workplace)
 
 
 class _Training:
@@ -81,7 +83,7 @@ class _Training:
         workplace: Path,
         identity: str,
         log: Log,
-        stop: Callable[[], bool],
+        stop: Stop,
         checkpoint_every: float,
         tensorboard: Path | None,
     ) -> None:
@@ -123,14 +125,14 @@ class _Training:
     def run(self) -> None:
         """Trains to the end, or to the point where it is given up."""
         name = f"{self.spec['variant']}, seed {self.spec['seed']}"
-        with tqdm(desc=name, total=self.steps, initial=self.step, unit="step", disable=not sys.stderr.isatty()) as bar:
+        progress = tqdm(desc=name, total=self.steps, initial=self.step, unit="step", disable=not sys.stderr.isatty())
+        with progress as bar, self.stop.only_noted():
             while self.step < self.steps and not self.diverged:
                 start, total = self.step, 0.0
                 until = self._next_report(start)
                 while self.step < until:
-                    if self.stop():
-                        self._save()
-                        raise Interrupted(f"asked to stop; saved at step {int(self.good.values['step'])}")
+                    if self.stop.asked:
+                        raise Interrupted(self.stop.asked)
                     bound = self._advance(min(TOGETHER, until - self.step))
                     if not np.isfinite(bound):
                         self._go_back()
@@ -139,7 +141,7 @@ class _Training:
                 else:
                     self.good = self.reported = self._report(total / (until - start))
                     if time.monotonic() - self.saved_at > self.checkpoint_every:
-                        self._save()
+                        self.save()
                 bar.update(self.step - bar.n)
         self._finish()
 
@@ -177,7 +179,8 @@ class _Training:
                         tf.summary.scalar(name, value)
         return Snapshot.take(self.variables, self.history)
 
-    def _save(self) -> None:
+    def save(self) -> None:
+        """A checkpoint of the last good state, whatever is going on."""
         checkpoint.save(self.workplace, self.good, self.identity)
         self.saved_at = time.monotonic()
 
@@ -227,7 +230,10 @@ class _Training:
         self.log(f"ended: bound {bounds.mean():.6g}, test error {self.score.error:.2f} %, {self.history.seconds:.0f} s")
 
     def write(self, folder: Path) -> None:
-        """The files of the run; final.json last, so that its presence says that all are there."""
+        """
+        The files of the run; final.json last, so that its presence says that all are there. It has the sums of those
+        that are the same in every run of this specification, and provenance.json has those of the rest.
+        """
         digest = configuration.digest(self.spec)
         identity = {key: self.spec[key] for key in ("experiment", "variant", "label", "seed")}
         final = identity | {
@@ -246,16 +252,16 @@ class _Training:
         _write_rows(folder, self.history)
         files.write_npz(folder / "params.npz", _parameters(self.model), compress=True)
         files.write_text(folder / "config.yaml", yaml.safe_dump(dict(self.spec), sort_keys=True, allow_unicode=True))
-        files.write_json(
-            folder / "provenance.json",
-            provenance()
-            | {
-                "wall_s": round(self.history.seconds, 1),
-                "resumed": self.history.resumed,
-                "config_digest": digest,
-            },
-        )
-        files.write_json(folder / "final.json", final)
+        final["files"] = files.sums(folder, ("config.yaml", "metrics.csv", "params.npz"))
+        text = files.json_text(final)
+        origin = {
+            "wall_s": round(self.history.seconds, 1),
+            "resumed": self.history.resumed,
+            "config_digest": digest,
+            "files": {"final.json": hashlib.sha256(text.encode()).hexdigest()} | files.sums(folder, ["timing.csv"]),
+        }
+        files.write_json(folder / "provenance.json", provenance() | origin)
+        files.write_text(folder / "final.json", text)
 
 
 def _bounds(model: InvariantSVGP, quadratics: list[Any]) -> np.ndarray:
@@ -280,19 +286,3 @@ def _write_rows(folder: Path, history: History) -> None:
     header = list(history.rows[0])
     files.write_csv(folder / "metrics.csv", header, [[row[name] for name in header] for row in history.rows])
     files.write_csv(folder / "timing.csv", ["step", "wall_s"], history.timing)
-
-
-@contextmanager
-def _asked_to_stop() -> Iterator[Callable[[], bool]]:
-    """Within it, SIGTERM and SIGINT only leave a note, which the training reads between steps."""
-    asked: list[int] = []
-
-    def note(number: int, frame: FrameType | None) -> None:
-        asked.append(number)
-
-    before = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield lambda: bool(asked)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

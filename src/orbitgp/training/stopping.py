@@ -1,0 +1,83 @@
+"""What becomes of SIGTERM and SIGINT: a training saves what it has and ends, in time even if a step takes long."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+GRACE = 15.0  # seconds from being asked to being gone; Slurm by itself kills after 30
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+class Interrupted(SystemExit):
+    """The process was asked to stop."""
+
+
+class Stop:
+    """Whether the process was asked to stop, and what it does then."""
+
+    def __init__(self) -> None:
+        self.asked: str | None = None  #: in words, by which signal
+        #: what is done before the process is ended in the middle of a step
+        self.last_words: Callable[[], object] = lambda: None
+        self._only_noted = False
+
+    @contextmanager
+    def only_noted(self) -> Iterator[None]:
+        """Within it nothing is interrupted: whoever is in it looks at ``asked`` now and then, or ends soon."""
+        self._only_noted = True
+        try:
+            yield
+        finally:
+            self._only_noted = False
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        first, self.asked = self.asked is None, f"asked to stop by {signal.Signals(number).name}"
+        if first and not self._only_noted:  # once: a second signal must not disturb the way out
+            raise Interrupted(self.asked)
+
+
+@contextmanager
+def listen(log: Callable[[str], None]) -> Iterator[Stop]:
+    """
+    Within it, SIGTERM and SIGINT raise :class:`Interrupted`, or are only noted where that was wished.
+
+    Python runs its handlers between two operations of its own, and a single call into TensorFlow may take minutes. So
+    a thread hears of the signal at once, and if the process is still there after ``GRACE`` seconds it does the last
+    words and ends it.
+
+    :param log: told when that happens.
+    """
+    stop, gone = Stop(), threading.Event()
+    hear, tell = os.pipe()
+    os.set_blocking(tell, False)
+    watcher = threading.Thread(target=_watch, args=(hear, gone, stop, log), daemon=True)
+    handlers = {number: signal.signal(number, stop._handle) for number in SIGNALS}
+    before = signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
+    watcher.start()
+    try:
+        yield stop
+    finally:
+        gone.set()
+        signal.set_wakeup_fd(before)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        os.close(tell)  # the watcher reads its end
+        watcher.join()
+        os.close(hear)
+
+
+def _watch(hear: int, gone: threading.Event, stop: Stop, log: Callable[[str], None]) -> None:
+    """Ends the process if it was asked to stop and does not."""
+    while number := os.read(hear, 1):
+        if number[0] in SIGNALS and not gone.wait(GRACE):
+            name = signal.Signals(number[0]).name
+            log(f"asked to stop by {name}, and after {GRACE:.0f} s still busy: ended from outside")
+            try:
+                stop.last_words()
+            finally:
+                os._exit(1)

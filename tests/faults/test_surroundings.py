@@ -1,0 +1,112 @@
+"""Clocks that jump, disks that are slow, caches that cannot be written, a GPU that is not there."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from faults.trainings import ROOT, Training
+from workspaces import Workspace
+
+from orbitgp import files, measured
+
+CLOCK = """
+import itertools, time
+real, jumps = time.time, itertools.cycle([0, 86400, -365 * 86400])
+time.time = lambda: real() + next(jumps)
+"""
+SLOW = """
+import os, time
+for name in ("replace", "fsync"):
+    def slow(*arguments, call=getattr(os, name)):
+        time.sleep(0.01)
+        call(*arguments)
+        time.sleep(0.01)
+    setattr(os, name, slow)
+"""
+
+
+@pytest.mark.parametrize("fault", [CLOCK, SLOW], ids=["a clock that jumps", "a slow disk"])
+def test_nothing_else_comes_out(training: Training, undisturbed: Training, fault: str) -> None:
+    child = training.start(fault)
+    assert training.wait_for(child, lambda: "step 200 of 400" in training.logged()), training.told()
+    child.kill()
+    child.wait()
+    for path in training.checkpoints.rglob("*"):
+        os.utime(path, (4e9, 4e9))  # in the year 2096
+    assert training.run(fault) == 0, training.told()
+    assert "resumed at step " in training.logged()
+    assert training.results() == undisturbed.results()
+    timing = (training.folder / "timing.csv").read_text().split()[1:]
+    seconds = [float(line.split(",")[1]) for line in timing]
+    assert seconds == sorted(seconds) and seconds[0] >= 0 and seconds[-1] < 600
+
+
+def test_a_gpu_that_was_asked_for_and_is_not_there(training: Training, undisturbed: Training) -> None:
+    training.gpus = 1
+    assert training.run(CUDA_VISIBLE_DEVICES="0") == 0, training.told()
+    if json.loads((training.folder / "provenance.json").read_text())["device"] != "CPU":
+        pytest.skip("there is a GPU here")
+    line = "1 GPU was asked for, but TensorFlow sees none (CUDA_VISIBLE_DEVICES is '0'): training on the CPU, 1 thread"
+    assert line in training.logged()
+    assert f"small/rotation/seed3: {line}" in training.said.read_text()
+    assert training.results() == undisturbed.results()
+
+
+# as a file system shared by several machines may show a new file to others a while after it was written
+LATE = """
+import os, subprocess, sys
+if sys.argv[0].endswith("train.py") or "train.py" in " ".join(getattr(sys, "orig_argv", [])):
+    replace = os.replace
+    def late(source, target):
+        if str(target).endswith("seed0/final.json"):
+            os.rename(source, str(source) + ".late")
+            subprocess.Popen(["sh", "-c", 'sleep 3; mv "$0" "$1"', str(source) + ".late", str(target)])
+        else:
+            replace(source, target)
+    os.replace = late
+"""
+
+
+def test_a_result_that_others_see_late(bare: Workspace, tmp_path: Path) -> None:
+    pytest.importorskip("snakemake", reason="Snakemake needs Python 3.11 or newer")
+    (tmp_path / "late").mkdir()
+    (tmp_path / "late" / "sitecustomize.py").write_text(LATE)
+    run = "results/smoke/runs/mnist/rbf/seed0"
+    done = bare.snakemake(f"{run}/final.json", "--cores", "2", python_path=[tmp_path / "late"])
+    assert re.search(r"Waiting at most \d+ seconds for missing files", done.stdout), done.stdout
+    assert files.read_json(bare.folder / run / "final.json")["steps"] == 6
+
+
+NOWHERE = "/dev/null/none"  # not even root can make a folder there
+
+
+def test_a_cache_that_cannot_be_written_is_named_and_another_may_be_given(bare: Workspace, tmp_path: Path) -> None:
+    pytest.importorskip("snakemake", reason="Snakemake needs Python 3.11 or newer")
+    target, hidden = "results/smoke/data/mnist.npz", {"HOME": NOWHERE, "MPLCONFIGDIR": NOWHERE}
+    refused = bare.snakemake(target, "--cores", "1", check=False, XDG_CACHE_HOME=NOWHERE, **hidden)
+    assert refused.returncode == 1
+    assert f"Not a directory: '{NOWHERE}" in refused.stdout.strip().splitlines()[-1]
+    assert not bare.results.exists()
+    bare.snakemake(target, "--cores", "1", XDG_CACHE_HOME=str(tmp_path / "cache"), **hidden)
+    assert (bare.folder / target).exists()
+
+
+def test_a_figure_needs_no_cache(tmp_path: Path) -> None:
+    rows = [[model, count, -1.0 / count, 1.0] for model in ("invariant", "plain") for count in (4, 8)]
+    files.write_csv(tmp_path / "bounds.csv", ["model", "inducing", "elbo", "log_marginal_likelihood"], rows)
+    measured.write_settings(tmp_path / "config.yaml", {}, tmp_path / "bounds.csv")
+    command = [sys.executable, "workflow/scripts/figure.py", "--output"]
+    drawn = []
+    for name, variables in (
+        ("here", {}),
+        ("nowhere", dict.fromkeys(("HOME", "MPLCONFIGDIR", "XDG_CACHE_HOME"), NOWHERE)),
+    ):
+        output = tmp_path / name / "fig2_bound.svg"
+        environment = os.environ | variables
+        subprocess.run([*command, str(output), str(tmp_path / "bounds.csv")], cwd=ROOT, env=environment, check=True)
+        drawn.append(output.read_bytes())
+    assert drawn[0] == drawn[1]
