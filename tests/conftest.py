@@ -11,6 +11,8 @@ from hypothesis import HealthCheck, settings
 
 from orbitgp.datasets import ImageData, Images, mnist
 
+pytest_plugins = ["workspaces"]  # tests/workspaces.py: Snakemake in copies of the repository
+
 # how long an example takes says nothing here: machines are shared, and the first one loads TensorFlow
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")

@@ -106,6 +106,11 @@ def training_needs(run):
     }
 
 
+def more_each_attempt(amount):
+    """A resource that grows where the profile asks for retries: a cluster kills jobs that had too little of it."""
+    return lambda wildcards, attempt: attempt * amount
+
+
 def tensorboard_option(run):
     if not config.get("tensorboard", False):
         return ""
@@ -236,4 +241,5 @@ def tell_about_other_settings():
         logger.warning(f"Made from other settings than {SETTINGS_FILE} has now, under {PATHS.root}: {names}")
 
 
-tell_about_other_settings()
+if workflow.is_main_process:  # a cluster starts Snakemake again in each job, and there nobody reads this
+    tell_about_other_settings()

@@ -19,8 +19,8 @@ rule dataset:
     threads: 1
     resources:
         gpu=0,
-        mem_mb=2000,
-        runtime=10,
+        mem_mb=more_each_attempt(2000),
+        runtime=more_each_attempt(10),
     params:
         settings=lambda wildcards: configuration.canonical(configuration.dataset_spec(SETTINGS, wildcards.dataset)),
         code=code_digest("experiments/datasets.py"),

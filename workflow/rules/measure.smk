@@ -18,8 +18,8 @@ rule toy:
     threads: 1
     resources:
         gpu=0,
-        mem_mb=2000,
-        runtime=10,
+        mem_mb=more_each_attempt(2000),
+        runtime=more_each_attempt(10),
     params:
         settings=configuration.canonical(SETTINGS["toy"]),
         code=code_digest("experiments/toy.py"),
@@ -41,8 +41,8 @@ rule samples:
     threads: 1
     resources:
         gpu=0,
-        mem_mb=4000,
-        runtime=10,
+        mem_mb=more_each_attempt(4000),
+        runtime=more_each_attempt(10),
     params:
         settings=configuration.canonical(SETTINGS["samples"]),
         code=code_digest("experiments/samples.py"),
@@ -69,8 +69,8 @@ rule insensitivity:
     threads: 1
     resources:
         gpu=GPU,
-        mem_mb=4000,
-        runtime=60,
+        mem_mb=more_each_attempt(4000),
+        runtime=more_each_attempt(60),
     params:
         settings=configuration.canonical(insensitivity_settings()),
         code=code_digest("experiments/insensitivity.py"),
@@ -93,8 +93,8 @@ rule estimators:
     threads: 1
     resources:
         gpu=0,
-        mem_mb=4000,
-        runtime=60,
+        mem_mb=more_each_attempt(4000),
+        runtime=more_each_attempt(60),
     params:
         settings=configuration.canonical(SETTINGS["estimators"]),
         code=code_digest("experiments/estimators.py"),

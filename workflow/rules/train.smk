@@ -28,8 +28,8 @@ rule train_run:
     threads: 1
     resources:
         gpu=GPU,
-        mem_mb=lambda wildcards: training_needs(run_of(wildcards))["mem_mb"],
-        runtime=lambda wildcards: training_needs(run_of(wildcards))["runtime"],
+        mem_mb=lambda wildcards, attempt: attempt * training_needs(run_of(wildcards))["mem_mb"],
+        runtime=lambda wildcards, attempt: attempt * training_needs(run_of(wildcards))["runtime"],
     params:
         spec=lambda wildcards: configuration.canonical(spec_of(run_of(wildcards))),
         code=TRAINING_CODE,
@@ -40,4 +40,4 @@ rule train_run:
         tensorboard=lambda wildcards, output: tensorboard_option(run_of(wildcards)),
     shell:
         "python workflow/scripts/train.py --spec {params.spec:q} --images {params.images:q} --folder {params.folder:q}"
-        " --checkpoints {params.checkpoints:q} --threads {threads} --log {log:q} {params.tensorboard}"
+        " --checkpoints {params.checkpoints:q} --threads {threads} --gpus {resources.gpu} --log {log:q} {params.tensorboard}"
