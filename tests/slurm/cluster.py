@@ -8,6 +8,7 @@ import shutil
 import socket
 import stat
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -65,7 +66,17 @@ def why_there_is_none() -> str | None:
         return f"Slurm is not installed (no {', '.join(missing)}): slurmctld slurmd slurm-client munge of Debian"
     if os.geteuid() != 0:
         return "Slurm's daemons need root"
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            make_device(Path(folder) / "gpu")
+        except PermissionError:
+            return "no device can be made here, not even by root, and a stand-in GPU is one"
     return None
+
+
+def make_device(path: Path) -> None:
+    """A character device, or Slurm sets no CUDA_VISIBLE_DEVICES: another /dev/null."""
+    os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
 
 
 class Cluster:
@@ -158,8 +169,8 @@ class Cluster:
         (self.root / "etc/slurm.conf").write_text(CONFIGURATION.format(**settings))
         (self.root / "etc/cgroup.conf").write_text("CgroupAutomount=no\n")
         devices = [self.root / f"gpu/nvidia{number}" for number in range(self.gpus)]
-        for device in devices:  # character devices, or Slurm sets no CUDA_VISIBLE_DEVICES: each a /dev/null
-            os.mknod(device, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+        for device in devices:
+            make_device(device)
         (self.root / "etc/gres.conf").write_text("".join(f"Name=gpu File={device}\n" for device in devices))
         # within a job, the plugin forgets where the configuration is; where it is in /etc/slurm that does no harm
         self._write_script("srun", f'SLURM_CONF={self.root}/etc/slurm.conf exec {shutil.which("srun")} "$@"')
