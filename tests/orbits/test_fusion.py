@@ -69,15 +69,22 @@ def test_few_pixels_are_not_worth_a_compilation(small):
     assert seen == [True, False]
 
 
-def test_a_batch_of_unknown_size_goes_through_blocks(small):
-    small(0, 10)
-    fused = Fused(function)
+def test_a_batch_of_unknown_size_is_not_filled_up(small):
+    small(0, 10**9)
+    sizes = []
+
+    def watched(images, moves):
+        sizes.append(moves.shape[0])
+        return function(images, moves)
+
+    fused = Fused(watched)
     unknown = [tf.TensorSpec([None, 4], tf.float64), tf.TensorSpec([None, 5], tf.float64)]
     call = tf.function(
         lambda images, moves: fused((images, moves), moves.shape), input_signature=unknown, autograph=False
     )
     for N in (1, 2, 5):
         np.testing.assert_allclose(call(*inputs(N)), function(*inputs(N)), rtol=1e-13)
+    assert sizes == [None]
 
 
 ORBITS = {

@@ -39,10 +39,10 @@ class Fused:
         few = len(known) == len(pixels) and math.prod(known) <= WORTHWHILE
         if few or tf.config.list_logical_devices("GPU"):  # there the model compiles this and more, all rows at once
             return self._function(*inputs)
-        rows = TOGETHER // math.prod(side or 1 for side in pixels[1:])
-        if pixels[0] is not None and pixels[0] <= rows:
+        rows = max(1, TOGETHER // math.prod(side or 1 for side in pixels[1:]))
+        if pixels[0] is None or pixels[0] <= rows:  # of unknown size, a few rows would be filled up to a whole block
             return self._run(*inputs)
-        return checkpointed(self._run, inputs, max(1, rows))
+        return checkpointed(self._run, inputs, rows)
 
     def _gradient(self, wanted: int, inputs: tuple[tf.Tensor, ...], upstream: tf.Tensor) -> tf.Tensor:
         with tf.GradientTape(watch_accessed_variables=False) as tape:
