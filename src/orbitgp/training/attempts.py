@@ -72,7 +72,7 @@ def _say(file: TextIO, line: str) -> None:
     try:
         os.write(file.fileno(), f"{line}\n".encode())  # past Python's buffer, which would fail again when it is closed
     except OSError:
-        print(line, file=sys.stderr)
+        sys.stderr.write(f"{line}\n")
 
 
 def _reason(error: BaseException) -> str:
