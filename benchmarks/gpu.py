@@ -1,7 +1,9 @@
 """
-A training step in the paper's size, part by part, against what the machine could do; and what each trick is worth.
+A training step in the paper's size, part by part, against what the machine could do; what each trick is worth; what a
+step of each experiment takes; and how many trainings a GPU should have at once.
 
-    python benchmarks/gpu.py            # on a GPU, some minutes; writes benchmarks/gpu.csv and gpu.md
+    python benchmarks/gpu.py            # on a GPU, ten minutes; writes benchmarks/gpu.csv and gpu.md
+    python benchmarks/gpu.py --only lanes    # one table; the others stay as they are
 
 Ceilings (products, memory) are measured in the same run. A part's floor is what its operations and its bytes would
 take at these ceilings, whichever is longer; bytes count what must be read and written once if nothing is kept in
@@ -11,16 +13,24 @@ between. Factorisations have no floor here: their time is that of a chain of sma
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import shutil
+import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")  # several processes share its memory
 
 HERE = Path(__file__).resolve().parent
+
+Row = dict[str, Any]
 
 #: what is changed in the settings of mnist/affine, one trick at a time
 TRICKS: dict[str, dict[str, Any]] = {
@@ -32,18 +42,35 @@ TRICKS: dict[str, dict[str, Any]] = {
     "Adam for q as well": {"optimiser": {"kind": "adam", "rates": {"variational": 0.003}}},
 }
 
+#: whose steps are timed as they are in the paper's size
+VARIANTS = (
+    "mnist/rbf",
+    "mnist/rotation",
+    "mnist/affine",
+    "mnist/local",
+    "rotated/rotation",
+    "rotated/rotation_plain",
+    "parity/rotation_90_from_20",
+)
 
-def specification(changes: dict[str, Any], batch: int, inducing: int) -> dict[str, Any]:
+#: trainings at a time, and whether CUDA's Multi-Process Service lets their operations run side by side
+LANES = ((1, False), (3, False), (1, True), (3, True), (6, True))
+
+
+def specification(
+    changes: dict[str, Any], batch: int | None, inducing: int, run: str = "mnist/affine"
+) -> dict[str, Any]:
     """
-    :return: of mnist/affine in the paper's size, with changes.
+    :param batch: None for that of the run.
+    :return: of a run in the paper's size, with changes.
     """
     from orbitgp import configuration
 
-    spec = configuration.run_spec(configuration.load("paper"), configuration.Run("mnist", "affine", 0))
+    spec = configuration.run_spec(configuration.load("paper"), configuration.Run(*run.split("/"), 0))
     for key, value in changes.items():
         merged = isinstance(value, dict) and key != "scheme"
         spec[key] = _merged(spec[key], value) if merged else value
-    spec["optimiser"]["batch"], spec["inducing"]["count"] = batch, inducing
+    spec["optimiser"]["batch"], spec["inducing"]["count"] = batch or spec["optimiser"]["batch"], inducing
     return spec
 
 
@@ -53,18 +80,24 @@ def _merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
 
 def build(spec: dict[str, Any]) -> Any:
     """
-    :return: an optimiser around the model, with MNIST on the device.
+    :return: an optimiser around the model, with all images on the device; inducing points are the first of these.
     """
     import numpy as np
 
-    from orbitgp.datasets import mnist
     from orbitgp.experiments.supervised import build_model, targets
     from orbitgp.training.optimiser import Optimiser
 
-    data = mnist()
+    data = _images(**spec["dataset"])
     Z = data.train.take(range(spec["inducing"]["count"])).inputs()
     model = build_model(spec, data, Z)
     return Optimiser(model, (data.train.inputs(np.float32), targets(spec, data, data.train)), spec["optimiser"], 0)
+
+
+@lru_cache
+def _images(**dataset: Any) -> Any:
+    from orbitgp.experiments.datasets import make_dataset
+
+    return make_dataset(dataset)
 
 
 def milliseconds(run: Callable[[], Any], repeats: int) -> float:
@@ -162,59 +195,217 @@ def floors(spec: dict[str, Any], ceiling: dict[str, float], pixels: int = 784, o
     }
 
 
-def measure(batch: int, inducing: int, side: int, repeats: int) -> Any:
-    """
-    :return: a frame with a row for each ceiling, part and trick.
-    """
-    import pandas as pd
+def step_ms(optimiser: Any, repeats: int) -> float:
+    """Of steps that follow each other without a look at them."""
+    import tensorflow as tf
 
-    rows = []
-    ceiling = ceilings(side, repeats)
-    rows += [{"table": "ceiling", "name": name, "value": value} for name, value in ceiling.items()]
-    spec = specification({}, batch, inducing)
+    return milliseconds(lambda: optimiser.advance(tf.constant(10)), repeats) / 10
+
+
+def measure_parts(given: argparse.Namespace) -> list[Row]:
+    """Ceilings, and each part of a step beside its floor."""
+    ceiling = ceilings(given.side, given.repeats)
+    spec = specification({}, given.batch, given.inducing)
     least = floors(spec, ceiling)
-    for name, value in parts(build(spec), repeats).items():
-        rows.append({"table": "part", "name": name, "value": value, "floor": least[name]})
-    for name, changes in TRICKS.items():
-        import tensorflow as tf
-
-        optimiser = build(specification(changes, batch, inducing))
-        taken = milliseconds(lambda optimiser=optimiser: optimiser.advance(tf.constant(10)), repeats) / 10
-        rows.append({"table": "trick", "name": name, "value": taken})
-    return pd.DataFrame(rows)
+    return [{"table": "ceiling", "name": name, "value": value} for name, value in ceiling.items()] + [
+        {"table": "part", "name": name, "value": value, "floor": least[name]}
+        for name, value in parts(build(spec), given.repeats).items()
+    ]
 
 
-def write(frame: Any, folder: Path, command: str, device: str) -> None:
+def measure_tricks(given: argparse.Namespace) -> list[Row]:
+    """A step without one of them at a time."""
+    specs = {name: specification(changes, given.batch, given.inducing) for name, changes in TRICKS.items()}
+    return [
+        {"table": "trick", "name": name, "value": step_ms(build(spec), given.repeats)} for name, spec in specs.items()
+    ]
+
+
+def measure_variants(given: argparse.Namespace) -> list[Row]:
+    """A step of each experiment, as it is in the paper's size."""
+    specs = {run: specification({}, given.variant_batch, given.inducing, run) for run in VARIANTS}
+    return [
+        {"table": "variant", "name": run, "value": step_ms(build(spec), given.repeats)} for run, spec in specs.items()
+    ]
+
+
+def measure_lanes(given: argparse.Namespace) -> list[Row]:
+    """Steps a second of all trainings together, each in a process of its own."""
+    rows = []
+    for lanes, shared in LANES:
+        name = f"{lanes} training{'s' * (lanes > 1)}{', MPS' * shared}"
+        with multi_process_service() if shared else contextlib.nullcontext(True) as available:
+            rate = together(given, lanes) if available else float("nan")
+        rows.append({"table": "lanes", "name": name, "value": rate})
+    return rows
+
+
+@contextlib.contextmanager
+def multi_process_service() -> Iterator[bool]:
+    """CUDA's, started and stopped; whether there is one."""
+    program = "nvidia-cuda-mps-control"
+    if shutil.which(program) is None:
+        yield False
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        places = {"CUDA_MPS_PIPE_DIRECTORY": f"{folder}/pipe", "CUDA_MPS_LOG_DIRECTORY": f"{folder}/log"}
+        os.environ |= places
+        started = subprocess.run([program, "-d"], stdin=subprocess.DEVNULL).returncode == 0
+        try:
+            yield started
+        finally:
+            subprocess.run([program], input="quit", text=True, check=False)
+            for place in places:
+                del os.environ[place]
+
+
+def together(given: argparse.Namespace, lanes: int) -> float:
+    """
+    :return: steps a second of so many trainings, all of which are warm before the first is timed; NaN if one fails.
+    """
+    size = ["--batch", str(given.batch), "--inducing", str(given.inducing), "--seconds", str(given.seconds)]
+    command = [sys.executable, str(Path(__file__)), "--only", "worker", *size]
+    workers = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(lanes)
+    ]
+    try:
+        if not all(_line_from(worker) for worker in workers):
+            return float("nan")
+        for worker in workers:
+            assert worker.stdin is not None
+            worker.stdin.write("\n")
+            worker.stdin.flush()
+        return sum(float(_line_from(worker) or "nan") for worker in workers)
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.communicate()
+
+
+def _line_from(worker: subprocess.Popen[str]) -> str:
+    """Empty if it ended without one."""
+    assert worker.stdout is not None
+    return worker.stdout.readline()
+
+
+def work(given: argparse.Namespace) -> None:
+    """One of several trainings: says that it is warm, waits for a line, and says how many steps a second it made."""
+    import tensorflow as tf
+
+    optimiser, few = build(specification({}, given.batch, given.inducing)), tf.constant(10)
+    optimiser.advance(few)[0].numpy()
+    sys.stdout.write("warm\n")
+    sys.stdout.flush()
+    sys.stdin.readline()
+    done, start = 0, time.perf_counter()
+    while time.perf_counter() < start + given.seconds:
+        optimiser.advance(few)[0].numpy()
+        done += 10
+    sys.stdout.write(f"{done / (time.perf_counter() - start)}\n")
+
+
+#: lanes first: they should find a GPU that this process has not touched
+TABLES: dict[str, Callable[[argparse.Namespace], list[Row]]] = {
+    "lanes": measure_lanes,
+    "parts": measure_parts,
+    "tricks": measure_tricks,
+    "variants": measure_variants,
+}
+
+
+def write(frame: Any, folder: Path) -> None:
     """gpu.csv with everything, gpu.md to read."""
     frame.to_csv(folder / "gpu.csv", index=False, float_format="%.6g")
     by_table = dict(list(frame.groupby("table", sort=False)))
-    lines = ["# A training step in the paper's size", "", f"Affine maps on MNIST; `{command}` on {device}.", ""]
-    lines += ["| ceiling | measured |", "| --- | --- |"]
-    for row in by_table["ceiling"].itertuples():
-        lines.append(f"| {row.name} | {row.value / 1e12:.3g} {'TB/s' if row.name == 'memory' else 'TFLOP/s'} |")
-    lines += ["", "| part | ms | floor, ms |", "| --- | --- | --- |"]
-    lines += [f"| {row.name} | {row.value:.2f} | {row.floor:.2f} |" for row in by_table["part"].itertuples()]
-    whole = by_table["trick"].iloc[0].value
-    lines += ["", "| step | ms | against all tricks |", "| --- | --- | --- |"]
-    lines += [f"| {row.name} | {row.value:.2f} | {row.value / whole:.2f} |" for row in by_table["trick"].itertuples()]
-    (folder / "gpu.md").write_text("\n".join(lines) + "\n")
+    lines = ["# A training step in the paper's size", ""]
+    for command, device in frame[["command", "device"]].drop_duplicates().itertuples(index=False):
+        tables = frame.table[frame.command == command].drop_duplicates()
+        lines.append(f"- {', '.join(tables)}: `{command}` on {device}")
+    lines += ["", "Milliseconds are those of one training that has the GPU to itself.", ""]
+    for name, show in SHOWN.items():
+        if name in by_table:
+            lines += [*show(by_table[name]), ""]
+    (folder / "gpu.md").write_text("\n".join(lines).rstrip() + "\n")
+
+
+def _shown_ceilings(rows: Any) -> list[str]:
+    units = [f"{row.value / 1e12:.3g} {'TB/s' if row.name == 'memory' else 'TFLOP/s'}" for row in rows.itertuples()]
+    return _table(("ceiling", "measured"), zip(rows.name, units, strict=True))
+
+
+def _shown_parts(rows: Any) -> list[str]:
+    cells = [(row.name, f"{row.value:.2f}", f"{row.floor:.2f}") for row in rows.itertuples()]
+    return _table(("part of a step, MNIST, affine", "ms", "floor, ms"), [*cells, _sums(rows)])
+
+
+def _sums(rows: Any) -> tuple[str, str, str]:
+    return "the whole", f"{rows.value.sum():.2f}", f"{rows.floor.sum():.2f}"
+
+
+def _shown_tricks(rows: Any) -> list[str]:
+    whole = rows.value.iloc[0]
+    cells = [(row.name, f"{row.value:.2f}", f"{row.value / whole:.2f}") for row in rows.itertuples()]
+    return _table(("step, MNIST, affine", "ms", "against all tricks"), cells)
+
+
+def _shown_variants(rows: Any) -> list[str]:
+    return _table(("step of", "ms"), [(row.name, f"{row.value:.2f}") for row in rows.itertuples()])
+
+
+def _shown_lanes(rows: Any) -> list[str]:
+    alone = rows.value.iloc[0]
+    cells = [(row.name, f"{row.value:.0f}", f"{row.value / alone:.2f}") for row in rows.fillna(0).itertuples()]
+    head = ("at once, MNIST, affine", "steps a second, all together", "against one")
+    return _table(head, [cell if float(cell[1]) else (cell[0], "not to be had here", "") for cell in cells])
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+    return [f"| {' | '.join(row)} |" for row in (head, ("---",) * len(head), *rows)]
+
+
+SHOWN: dict[str, Callable[[Any], list[str]]] = {
+    "ceiling": _shown_ceilings,
+    "part": _shown_parts,
+    "trick": _shown_tricks,
+    "variant": _shown_variants,
+    "lanes": _shown_lanes,
+}
+
+
+def measured(given: argparse.Namespace, command: str) -> Any:
+    """
+    :return: a frame with a row for each number: those asked for, and those that the folder's gpu.csv has besides.
+    """
+    import pandas as pd
+
+    found = pd.DataFrame([row for name, measure in TABLES.items() if name in given.only for row in measure(given)])
+    from orbitgp.training.devices import describe
+
+    found = found.assign(command=command, device=describe())
+    earlier = given.folder / "gpu.csv"
+    if earlier.exists():
+        others = pd.read_csv(earlier)
+        found = pd.concat([others[~others.table.isin(found.table)], found])
+    return found
 
 
 def main() -> None:
     """Reads the arguments and writes the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=[*TABLES, "worker"], default=[*TABLES], help="which tables")
     parser.add_argument("--batch", type=int, default=2000)
+    parser.add_argument("--variant-batch", type=int, help="for every experiment, instead of its own")
     parser.add_argument("--inducing", type=int, default=750)
     parser.add_argument("--side", type=int, default=8192, help="of the matrices that ceilings are measured with")
     parser.add_argument("--repeats", type=int, default=10)
+    parser.add_argument("--seconds", type=float, default=8.0, help="that trainings side by side are timed for")
     parser.add_argument("--folder", type=Path, default=HERE, help="where gpu.csv and gpu.md go")
     given = parser.parse_args()
-    from orbitgp.training.devices import describe, prepare
-
-    prepare(os.cpu_count() or 1)
-    frame = measure(given.batch, given.inducing, given.side, given.repeats)
+    if given.only == ["worker"]:
+        work(given)
+        return
     given.folder.mkdir(parents=True, exist_ok=True)
-    write(frame, given.folder, " ".join(["python benchmarks/gpu.py", *sys.argv[1:]]), describe())
+    write(measured(given, " ".join(["python benchmarks/gpu.py", *sys.argv[1:]])), given.folder)
     sys.stdout.write((given.folder / "gpu.md").read_text())
 
 

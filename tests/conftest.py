@@ -135,7 +135,7 @@ def small_spec() -> Callable[..., dict[str, Any]]:
             "steps": 8,
             "batch": 20,
             "rates": {"inducing": 0.01, "kernel": 0.01, "likelihood": 0.01, "orbit": 0.01},
-            "natural": {"first": 0.5, "last": 0.1},
+            "natural": {"first": 0.5, "last": 0.1, "scale": "ceiling"},
             "warmup": 0.1,
             "floor": 0.1,
         },

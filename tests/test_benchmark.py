@@ -2,6 +2,7 @@
 
 import importlib.util
 import sys
+from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
@@ -69,9 +70,34 @@ def test_a_step_on_the_gpu_is_compared_with_what_it_would_take_at_least(gpu, tmp
     rows = [{"table": "ceiling", "name": name, "value": value} for name, value in ceiling.items()]
     rows += [{"table": "part", "name": name, "value": 2 * value, "floor": value} for name, value in floors.items()]
     rows += [{"table": "trick", "name": name, "value": value} for name, value in (("all", 10.0), ("one less", 20.0))]
-    gpu.write(pd.DataFrame(rows), tmp_path, "the command", "the device")
+    rows += [{"table": "lanes", "name": name, "value": value} for name, value in (("1", 80.0), ("3", np.nan))]
+    gpu.write(pd.DataFrame(rows).assign(command="the command", device="the device"), tmp_path)
     text = (tmp_path / "gpu.md").read_text()
     assert "| one less | 20.00 | 2.00 |" in text and "`the command` on the device" in text
+    assert "| 1 | 80 | 1.00 |" in text and "| 3 | not to be had here |  |" in text
+
+
+def test_a_table_measured_anew_leaves_the_others_as_they_are(gpu, tmp_path, monkeypatch):
+    monkeypatch.setattr(gpu, "TABLES", {"tricks": lambda given: [{"table": "trick", "name": "all", "value": 1.0}]})
+    earlier = [{"table": table, "name": "earlier", "value": 2.0} for table in ("trick", "variant")]
+    pd.DataFrame(earlier).assign(command="old", device="old").to_csv(tmp_path / "gpu.csv", index=False)
+    found = gpu.measured(Namespace(only=["tricks"], folder=tmp_path), "new")
+    assert list(zip(found.table, found.name, found.command, strict=True)) == [
+        ("variant", "earlier", "old"),
+        ("trick", "all", "new"),
+    ]
+
+
+def test_trainings_side_by_side_are_added_up(gpu):
+    given = Namespace(batch=4, inducing=6, seconds=0.1)
+    assert gpu.together(given, lanes=2) > 0
+
+
+@pytest.mark.parametrize("run", ["mnist/rbf", "rotated/rotation_plain", "parity/rotation_90_from_20"])
+def test_a_step_of_each_experiment_can_be_timed(gpu, run):
+    spec = gpu.specification({"compile": False}, 4, 6, run)
+    spec["dataset"] |= {"train": 40, "test": 10}
+    assert gpu.step_ms(gpu.build(spec), repeats=1) > 0
 
 
 def test_every_part_of_a_step_is_timed(gpu):

@@ -56,7 +56,7 @@ def refusal(config: Any, source: str | Path = "config/quick.yaml") -> str:
 # ---- the three sizes ----
 
 
-@pytest.mark.parametrize("tier", TIERS)
+@pytest.mark.parametrize("tier", [*TIERS, "ablation"])
 def test_sizes_are_accepted_and_every_run_resolves(tier):
     config = configuration.load(tier, CONFIG)
     found = configuration.runs(config)

@@ -1,5 +1,6 @@
 """README's code is run as it stands there."""
 
+import importlib.util
 import re
 import subprocess
 import sys
@@ -73,3 +74,13 @@ def test_the_quick_numbers_are_those_of_the_run_beside_them():
         for row in measured.itertuples()
     ]
     assert len(table) == 4
+
+
+def test_the_numbers_in_the_papers_size_are_those_of_the_results(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    spec = importlib.util.spec_from_file_location("readme", ROOT / "workflow" / "scripts" / "readme.py")
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    assert script.filled(README) == README
+    with pytest.raises(SystemExit, match="must have the lines"):
+        script.filled(README.replace("<!-- to here -->", ""))

@@ -76,7 +76,7 @@ def settings():
             "steps": 20,
             "batch": N,
             "rates": dict.fromkeys(names, 0.02),
-            "natural": {"first": 0.5, "last": 0.1},
+            "natural": {"first": 0.5, "last": 0.1, "scale": "ceiling"},
             "warmup": 0.1,
             "floor": 0.1,
             **changes,

@@ -163,6 +163,18 @@ def test_a_step_is_the_formula(rho, sign, make_model):
     np.testing.assert_allclose(posterior.mean, mean + rho * np.linalg.solve(ceiling, slope), rtol=1e-7, atol=1e-9)
 
 
+def test_scaled_by_the_precision_the_mean_takes_the_natural_step(make_model):
+    rng = np.random.default_rng(3)
+    posterior, quadratic = NaturalPosterior(make_model(), scale="precision"), random_quadratic(rng, M=6)
+    mean = posterior.mean.numpy()
+    advance(posterior, quadratic, 0.3)
+    slope = quadratic.linear - quadratic.precision @ mean - mean
+    expected = mean + 0.3 * np.linalg.solve(posterior.precision, slope)
+    np.testing.assert_allclose(posterior.mean, expected, rtol=1e-7, atol=1e-9)
+    with pytest.raises(ValueError, match=r"scale must be one of 'ceiling', 'precision', got 'mean'"):
+        NaturalPosterior(make_model(), scale="mean")
+
+
 @pytest.mark.parametrize("sign", [0.0, -1.0])
 def test_the_covariance_stays_positive_whatever_the_batch_says(sign, make_model):
     rng = np.random.default_rng(3)

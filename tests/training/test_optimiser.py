@@ -160,7 +160,7 @@ def test_training_raises_the_exact_bound(kind, make_model, settings, regression)
 
 def test_a_tilt_chosen_by_q_follows_q_from_step_to_step(make_model, settings, signs, eagerly):
     model = make_model("groups")
-    optimiser = Optimiser(model, signs, settings(natural={"first": 1.0, "last": 1.0}), seed=0)
+    optimiser = Optimiser(model, signs, settings(natural={"first": 1.0, "last": 1.0, "scale": "ceiling"}), seed=0)
     optimiser.advance(tf.constant(12))
     optimiser.write_back()
     X = signs[0]

@@ -318,7 +318,7 @@ def test_a_start_that_nothing_mends_is_given_up_with_empty_numbers(small_spec, s
 @pytest.fixture
 def short(small_spec):
     """One step, far from the best q."""
-    optimiser = {"steps": 1, "natural": {"first": 0.01, "last": 0.01}}
+    optimiser = {"steps": 1, "natural": {"first": 0.01, "last": 0.01, "scale": "ceiling"}}
     return lambda refit: small_spec(
         **NO_ORBIT, optimiser=optimiser, evaluation={"count": 1}, final_pass={"samples": 8, "refit": refit}
     )

@@ -6,7 +6,10 @@ import numpy as np
 import tensorflow as tf
 from gpflow.base import Module, TensorType
 
+from orbitgp import checks
 from orbitgp.models import InvariantSVGP, Quadratic
+
+SCALES = ("ceiling", "precision")
 
 
 class NaturalPosterior(Module):
@@ -26,12 +29,13 @@ class NaturalPosterior(Module):
     Where nothing is drawn at random, C is Λ's target and the step is the natural one.
     """
 
-    def __init__(self, model: InvariantSVGP) -> None:
+    def __init__(self, model: InvariantSVGP, scale: str = "ceiling") -> None:
         """
         :param model: whose q is the start, and whose q :meth:`write_back` sets.
+        :param scale: what C is: ``"ceiling"``, or ``"precision"`` for the natural gradient, to see what it is worth.
         """
         super().__init__()
-        self._model = model
+        self._model, self._scale = model, checks.one_of("scale", scale, SCALES)
         root = np.array(model.q_sqrt)[0]
         precision = np.linalg.inv(root @ root.T)
         self.mean = tf.Variable(model.q_mu, trainable=False, name="mean")
@@ -79,9 +83,11 @@ class NaturalPosterior(Module):
         precision = self.precision + change + 0.5 * tf.matmul(half, half, transpose_a=True)
         ceiling = self.ceiling + rho * (eye + quadratic.ceiling - self.ceiling)
         gradient = quadratic.linear - tf.matmul(quadratic.precision, self.mean) - self.mean
-        self.mean.assign_add(rho * tf.linalg.cholesky_solve(tf.linalg.cholesky(ceiling), gradient))
+        factor = tf.linalg.cholesky(precision)
+        scale = tf.linalg.cholesky(ceiling) if self._scale == "ceiling" else factor
+        self.mean.assign_add(rho * tf.linalg.cholesky_solve(scale, gradient))
         self.precision.assign(precision)
-        self.factor.assign(tf.linalg.cholesky(precision))
+        self.factor.assign(factor)
         self.ceiling.assign(ceiling)
 
     def write_back(self) -> None:

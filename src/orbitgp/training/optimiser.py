@@ -37,7 +37,7 @@ class Optimiser:
         :param model: what is trained.
         :param data: (X, Y), [N, D] and [N, P], all of them; batches are drawn here.
         :param settings: ``kind``, ``steps``, ``batch``, ``rates`` by group of parameters, ``warmup``, ``floor``, and
-            for the natural kind ``natural`` with ``first`` and ``last``.
+            for the natural kind ``natural`` with ``first``, ``last`` and ``scale``.
         :param seed: decides batches and draws.
         """
         checks.one_of("optimiser.kind", settings["kind"], KINDS)
@@ -45,7 +45,9 @@ class Optimiser:
         self._X = tf.constant(data[0], model.compute_dtype)
         self._Y = tf.constant(data[1], model.q_mu.dtype)
         self.step = tf.Variable(0, trainable=False, dtype=tf.int64, name="step")
-        self.posterior = NaturalPosterior(model) if settings["kind"] == "natural" else None
+        self.posterior: NaturalPosterior | None = None
+        if settings["kind"] == "natural":
+            self.posterior = NaturalPosterior(model, settings["natural"]["scale"])
         self._sites_need_q = any(isinstance(part, IndependentGroups) for part in model.submodules)
         self._groups = _parameter_groups(model, with_posterior=self.posterior is None)
         self._adam = {
@@ -145,8 +147,12 @@ class Optimiser:
             loss = -data_term
         bound = data_term - self.posterior.prior_kl(covariance)  # in whitened terms the KL knows no hyperparameter
         self._apply(tape.gradient(loss, variables), progress)
-        self.posterior.step(quadratic, geometric(progress, **self._settings["natural"]), inverse)
+        self.posterior.step(quadratic, self._rho(progress), inverse)
         return bound
+
+    def _rho(self, progress: tf.Tensor) -> tf.Tensor:
+        natural = self._settings["natural"]
+        return geometric(progress, natural["first"], natural["last"])
 
     def _adam_step(self, batch: tuple[tf.Tensor, ...], seed: tf.Tensor, progress: tf.Tensor) -> tf.Tensor:
         variables = [v for group in self._groups.values() for v in group]
