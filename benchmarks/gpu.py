@@ -54,7 +54,7 @@ VARIANTS = (
 )
 
 #: trainings at a time, and whether CUDA's Multi-Process Service lets their operations run side by side
-LANES = ((1, False), (3, False), (1, True), (3, True), (6, True))
+LANES = ((1, False), (3, False), (3, True), (6, True))
 
 
 def specification(
