@@ -3,7 +3,7 @@ A training step in the paper's size, part by part, against what the machine coul
 step of each experiment takes; and how many trainings a GPU should have at once.
 
     python benchmarks/gpu.py            # on a GPU, ten minutes; writes benchmarks/gpu.csv and gpu.md
-    python benchmarks/gpu.py --only lanes    # one table; the others stay as they are
+    python benchmarks/gpu.py --only targets    # one table, here from results/paper; the others stay as they are
 
 Ceilings (products, memory) are measured in the same run. A part's floor is what its operations and its bytes would
 take at these ceilings, whichever is longer; bytes count what must be read and written once if nothing is kept in
@@ -240,6 +240,25 @@ def measure_lanes(given: argparse.Namespace) -> list[Row]:
     return rows
 
 
+def measure_targets(given: argparse.Namespace) -> list[Row]:
+    """When the runs that the repository has were first as good as the paper's mean."""
+    import pandas as pd
+
+    from orbitgp.configuration import read_yaml
+
+    rows = []
+    values = read_yaml(HERE.parent / "config" / "paper_values.yaml")
+    for paper in (value for value in values if value["name"].endswith("/error")):
+        variant = paper["name"].removesuffix("/error")
+        for run in sorted((given.runs / variant).glob("seed*")):
+            course = pd.read_csv(run / "metrics.csv").merge(pd.read_csv(run / "timing.csv"))
+            reached = course[course.test_error <= paper["value"]].head(1)
+            name = f"{variant}, {run.name}"
+            found = {"value": reached.step.max(), "seconds": reached.wall_s.max(), "target": paper["value"]}
+            rows.append({"table": "target", "name": name, **found})
+    return rows
+
+
 @contextlib.contextmanager
 def multi_process_service() -> Iterator[bool]:
     """CUDA's, started and stopped; whether there is one."""
@@ -310,6 +329,7 @@ TABLES: dict[str, Callable[[argparse.Namespace], list[Row]]] = {
     "parts": measure_parts,
     "tricks": measure_tricks,
     "variants": measure_variants,
+    "targets": measure_targets,
 }
 
 
@@ -318,13 +338,14 @@ def write(frame: Any, folder: Path) -> None:
     frame.to_csv(folder / "gpu.csv", index=False, float_format="%.6g")
     by_table = dict(list(frame.groupby("table", sort=False)))
     lines = ["# A training step in the paper's size", ""]
-    for command, device in frame[["command", "device"]].drop_duplicates().itertuples(index=False):
-        tables = frame.table[frame.command == command].drop_duplicates()
-        lines.append(f"- {', '.join(tables)}: `{command}` on {device}")
+    for (command, device), rows in frame.groupby(["command", "device"], sort=False):
+        lines.append(f"- {', '.join(rows.table.drop_duplicates())}: `{command}` on {device}")
     lines += ["", "Milliseconds are those of one training that has the GPU to itself.", ""]
     for name, show in SHOWN.items():
         if name in by_table:
             lines += [*show(by_table[name]), ""]
+    if {"target", "variant"} <= set(by_table):
+        lines += _shown_targets(by_table["target"], by_table["variant"])
     (folder / "gpu.md").write_text("\n".join(lines).rstrip() + "\n")
 
 
@@ -357,6 +378,19 @@ def _shown_lanes(rows: Any) -> list[str]:
     cells = [(row.name, f"{row.value:.0f}", f"{row.value / alone:.2f}") for row in rows.fillna(0).itertuples()]
     head = ("at once, MNIST, affine", "steps a second, all together", "against one")
     return _table(head, [cell if float(cell[1]) else (cell[0], "not to be had here", "") for cell in cells])
+
+
+def _shown_targets(rows: Any, variants: Any) -> list[str]:
+    """Steps are those of the runs; alone they would have taken what a step alone takes."""
+    alone = dict(zip(variants.name, variants.value / 1e3, strict=True))
+    cells = []
+    for row in rows.itertuples():
+        if row.value != row.value:  # no number
+            cells.append((row.name, f"{row.target} %", "not reached", "", ""))
+        else:
+            seconds = row.value * alone[row.name.split(",")[0]]
+            cells.append((row.name, f"{row.target} %", f"{row.value:.0f}", f"{seconds:.0f}", f"{row.seconds:.0f}"))
+    return _table(("run", "the paper's error", "steps to it", "s, at the ms above", "s, as it was run"), cells)
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
@@ -399,6 +433,7 @@ def main() -> None:
     parser.add_argument("--side", type=int, default=8192, help="of the matrices that ceilings are measured with")
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=8.0, help="that trainings side by side are timed for")
+    parser.add_argument("--runs", type=Path, default=HERE.parent / "results" / "paper" / "runs", help="for targets")
     parser.add_argument("--folder", type=Path, default=HERE, help="where gpu.csv and gpu.md go")
     given = parser.parse_args()
     if given.only == ["worker"]:

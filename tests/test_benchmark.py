@@ -1,6 +1,7 @@
 """The benchmarks run and say what they should; how fast they are, is no matter of tests."""
 
 import importlib.util
+import shutil
 import sys
 from argparse import Namespace
 from dataclasses import replace
@@ -86,6 +87,24 @@ def test_a_table_measured_anew_leaves_the_others_as_they_are(gpu, tmp_path, monk
         ("variant", "earlier", "old"),
         ("trick", "all", "new"),
     ]
+
+
+def test_the_time_to_the_papers_error_is_read_from_the_runs(gpu, tmp_path):
+    run = tmp_path / "mnist" / "affine" / "seed3"
+    run.mkdir(parents=True)
+    pd.DataFrame({"step": [0, 10, 20, 30], "test_error": [9.0, 1.36, 1.35, 1.4]}).to_csv(run / "metrics.csv")
+    pd.DataFrame({"step": [0, 10, 20, 30], "wall_s": [1.0, 2.0, 4.0, 8.0]}).to_csv(run / "timing.csv")
+    shutil.copytree(run, tmp_path / "mnist" / "rbf" / "seed0")
+    (tmp_path / "mnist" / "rbf" / "seed0" / "metrics.csv").write_text("step,test_error\n0,9.0\n")
+    rows = gpu.measure_targets(Namespace(runs=tmp_path))
+    assert {row["name"]: (row["value"], row["seconds"]) for row in rows if row["value"] == row["value"]} == {
+        "mnist/affine, seed3": (20, 4.0)
+    }
+    rows += [{"table": "variant", "name": f"mnist/{name}", "value": 50.0} for name in ("affine", "rbf")]
+    gpu.write(pd.DataFrame(rows).assign(command="the command", device="the device"), tmp_path)
+    text = (tmp_path / "gpu.md").read_text()
+    assert "| mnist/affine, seed3 | 1.35 % | 20 | 1 | 4 |" in text
+    assert "| mnist/rbf, seed0 | 2.15 % | not reached |  |  |" in text
 
 
 def test_trainings_side_by_side_are_added_up(gpu):
