@@ -273,7 +273,11 @@ def test_merge_keys_may_stand_beside_own(tmp_path):
         ("training/optimiser/batch", 10**6, ["optimiser.batch = 1000000 must be at most"]),
         ("training/inducing/count", 9_999, ["inducing.count = 9999 must be at most"]),
         ("training/evaluation/count", 10**6, ["evaluation.count = 1000000 must be at most optimiser.steps"]),
-        ("training/optimiser/natural", {"first": 0.1, "last": 0.2}, ["natural.last = 0.2 must be at most first = 0.1"]),
+        (
+            "training/optimiser/natural",
+            {"first": 0.1, "last": 0.2, "scale": "ceiling"},
+            ["natural.last = 0.2 must be at most first = 0.1"],
+        ),
         (
             "experiments/parity/training/likelihood",
             {"kind": "gaussian", "variance": 0.1},

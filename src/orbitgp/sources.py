@@ -10,7 +10,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parent
 
 #: parts that no training result depends on
-DOWNSTREAM = ("figures", "analysis", "configuration.py", "sources.py")
+DOWNSTREAM = ("figures", "analysis", "configuration", "sources.py")
 
 
 def digest(*parts: str) -> str:

@@ -1,0 +1,90 @@
+"""Runs by name, and where everything lies."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training: a variant of an experiment, from one seed."""
+
+    experiment: str
+    variant: str
+    seed: int
+
+    def folder(self, results: Path) -> Path:
+        """
+        :param results: the folder of a size, ``results/{tier}``.
+        """
+        return Path(results) / "runs" / self.experiment / self.variant / f"seed{self.seed}"
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Where everything that a size makes lies. Names may be Snakemake wildcards, such as ``{dataset}``."""
+
+    root: Path
+
+    def dataset(self, name: str) -> Path:
+        """The images that runs read."""
+        return self.root / "data" / f"{name}.npz"
+
+    def run(self, experiment: str, variant: str, seed: int | str) -> Path:
+        """A run's folder."""
+        return self.root / "runs" / experiment / variant / f"seed{seed}"
+
+    def checkpoints(self, digest: str) -> Path:
+        """A run's checkpoints, by the digest of all that decides its result."""
+        return self.root / "checkpoints" / digest
+
+    def toy(self, file: str) -> Path:
+        """A file of the toy."""
+        return self.root / "runs" / "toy" / file
+
+    def samples(self) -> Path:
+        """Draws from the learned orbit, for figure 1."""
+        return self.root / "runs" / "samples" / "samples.npz"
+
+    def insensitivity(self, variant: str) -> Path:
+        """Appendix A, measured for one variant."""
+        return self.root / "runs" / "insensitivity" / f"{variant}.csv"
+
+    def estimators(self) -> Path:
+        """Appendix B, measured."""
+        return self.root / "runs" / "estimators" / "estimators.csv"
+
+    def table(self, name: str) -> Path:
+        """A table, without the ending."""
+        return self.root / "tables" / name
+
+    def figure(self, name: str) -> Path:
+        """A figure, without the ending."""
+        return self.root / "figures" / name
+
+    def claims(self) -> Path:
+        """The verdicts, without the ending."""
+        return self.root / "claims"
+
+    def report(self) -> Path:
+        """The report, as one page."""
+        return self.root / "report.html"
+
+    def log(self, name: str) -> Path:
+        """A rule's log."""
+        return self.root / "logs" / f"{name}.log"
+
+    def benchmark(self, name: str) -> Path:
+        """Time and memory of a rule."""
+        return self.root / "benchmarks" / f"{name}.tsv"
+
+
+def paths(config: Mapping[str, Any]) -> Paths:
+    """
+    :return: the paths of a size, below ``results`` or the folder that the variable ORBITGP_RESULTS names.
+    """
+    return Paths(Path(os.environ.get("ORBITGP_RESULTS") or "results") / config["tier"])
