@@ -1,5 +1,5 @@
 """
-Writes what the runs in the paper's size came to into the README, between its two marks, from results/paper/tables:
+Writes what the runs in the paper's size came to into the README, between its two marks, from results/paper/runs:
 
     python workflow/scripts/readme.py
 """
@@ -11,13 +11,21 @@ from pathlib import Path
 import pandas as pd
 
 from orbitgp import files
-from orbitgp.analysis.tables import read_table
-from orbitgp.configuration import paths, read_yaml
+from orbitgp.analysis.runs import Runs, read_runs
+from orbitgp.analysis.tables import experiment_table, parity_table, read_paper_values
+from orbitgp.configuration import load, paths, runs
 
 BEGIN, END = "<!-- from results/paper -->", "<!-- to here -->"
 NOTHING = "not measured yet"
 MNIST = {"rbf": "RBF", "rotation": "rotation", "affine": "affine", "local": "local deformations"}
-ROTATED = {"rbf": "RBF", "affine": "affine", "rotation": "learned rotation", "fixed": "fixed rotation"}
+ROTATED = {
+    "rbf": "RBF",
+    "rotation": "learned rotation",
+    "affine": "affine",
+    "fixed": "fixed rotation",
+    "rotation_plain": "learned rotation, plain recipe",
+    "affine_plain": "affine, plain recipe",
+}
 
 
 def main() -> None:
@@ -39,42 +47,49 @@ def filled(text: str) -> str:
 
 def comparison() -> str:
     """
-    :return: a table: what the paper has, and what came out here.
+    :return: a table: what the paper has, and what came out here, of the runs that have ended.
     """
-    mnist, parity, rotated = (_table(name) for name in ("mnist", "parity", "rotated"))
+    paper = read_paper_values(Path("config/paper_values.yaml"))
+    mnist, parity, rotated = (_ended(experiment) for experiment in ("mnist", "parity", "rotated"))
     rows = [("experiment", "paper", "here, in the paper's size"), ("---", "---", "---")]
-    rows += [(f"MNIST, error %: {label}", _printed(key), _error(mnist, key)) for key, label in MNIST.items()]
+    for variant, label in MNIST.items():
+        printed = paper[f"mnist/{variant}/error"]
+        there = f"{printed['value']:.2f} ± {printed['std']:.2f}"
+        rows.append((f"MNIST, error %: {label}", there, _error(mnist, "mnist", variant)))
     rows += [
         ("Fig. 3, angle of ±90°, learned", "recovered", _angles(parity, 90)),
         ("Fig. 3, angle of ±180°, learned", "under-estimated", _angles(parity, 180)),
     ]
-    rows += [(f"Fig. 5, error %: {label}", "drawn only", _error(rotated, key)) for key, label in ROTATED.items()]
+    rows += [
+        (f"Fig. 5, error %: {label}", "drawn only", _error(rotated, "rotated", variant))
+        for variant, label in ROTATED.items()
+    ]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def _printed(variant: str) -> str:
-    (found,) = [row for row in read_yaml(Path("config/paper_values.yaml")) if row["name"] == f"mnist/{variant}/error"]
-    return f"{found['value']:.2f} ± {found['std']:.2f}"
+def _ended(experiment: str) -> Runs | None:
+    config = load("paper")
+    folders = [run.folder(paths(config).root) for run in runs(config) if run.experiment == experiment]
+    there = [folder for folder in folders if (folder / "final.json").exists()]
+    return read_runs(there) if there else None
 
 
-def _table(name: str) -> pd.DataFrame | None:
-    file = Path(f"{paths({'tier': 'paper'}).table(name)}.csv")
-    return read_table(file).set_index("variant") if file.exists() else None
-
-
-def _error(table: pd.DataFrame | None, variant: str) -> str:
-    if table is None:
+def _error(ended: Runs | None, experiment: str, variant: str) -> str:
+    if ended is None or variant not in set(ended.finals["variant"]):
         return NOTHING
-    row = table.loc[variant]
-    return f"{row.error_mean:.2f} ± {row.error_std:.2f} ({row.n_seeds:.0f} seeds; bound {row.elbo_mean:,.0f})"
+    (row,) = experiment_table(ended.finals[ended.finals["variant"] == variant], experiment).itertuples()
+    spread = "" if pd.isna(row.error_std) else f" ± {row.error_std:.2f}"
+    seeds = f"{row.n_seeds} seed{'s' * (row.n_seeds > 1)}"
+    return f"{row.error_mean:.2f}{spread} ({seeds}; bound {row.elbo_mean:,.0f})"
 
 
-def _angles(table: pd.DataFrame | None, angle: int) -> str:
+def _angles(ended: Runs | None, angle: int) -> str:
     """By the angle that each training started from."""
-    if table is None:
+    if ended is None:
         return NOTHING
-    learned = table[(table.alpha_true == angle) & table.start.notna()].sort_values("start")
-    return ", ".join(f"{row.angle_mean:.0f}° from {row.start:.0f}°" for row in learned.itertuples())
+    table = parity_table(ended.finals, ended.metrics)
+    learned = table[(table["alpha_true"] == angle) & table["start"].notna()].sort_values("start")
+    return ", ".join(f"{row.angle_mean:.0f}° from {row.start:.0f}°" for row in learned.itertuples()) or NOTHING
 
 
 if __name__ == "__main__":
