@@ -423,6 +423,12 @@ def measured(given: argparse.Namespace, command: str) -> Any:
     return found
 
 
+def _command(arguments: list[str]) -> str:
+    """What was typed, without where results went, which decides none of them."""
+    kept = [word for i, word in enumerate(arguments) if "--folder" not in (word, *arguments[max(i - 1, 0) : i])]
+    return " ".join(["python benchmarks/gpu.py", *kept])
+
+
 def main() -> None:
     """Reads the arguments and writes the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -440,7 +446,7 @@ def main() -> None:
         work(given)
         return
     given.folder.mkdir(parents=True, exist_ok=True)
-    write(measured(given, " ".join(["python benchmarks/gpu.py", *sys.argv[1:]])), given.folder)
+    write(measured(given, _command(sys.argv[1:])), given.folder)
     sys.stdout.write((given.folder / "gpu.md").read_text())
 
 

@@ -89,6 +89,12 @@ def test_a_table_measured_anew_leaves_the_others_as_they_are(gpu, tmp_path, monk
     ]
 
 
+def test_the_command_is_recorded_without_the_folder(gpu):
+    assert gpu._command(["--only", "lanes", "--folder", "away", "--repeats", "3"]) == (
+        "python benchmarks/gpu.py --only lanes --repeats 3"
+    )
+
+
 def test_the_time_to_the_papers_error_is_read_from_the_runs(gpu, tmp_path):
     run = tmp_path / "mnist" / "affine" / "seed3"
     run.mkdir(parents=True)
