@@ -1,5 +1,6 @@
 """Asked to stop, or out of memory: in time, with a reason in the log, and nothing is lost."""
 
+import re
 import signal
 import time
 
@@ -9,6 +10,7 @@ from faults.trainings import Training
 from orbitgp.training import stopping
 
 SLURM_KILLS_AFTER = 30.0  # seconds, unless a site says otherwise
+NEVER = 1e9  # seconds between two checkpoints: there is none but that which a signal calls for
 
 
 def last_line(training: Training) -> str:
@@ -30,17 +32,19 @@ def test_while_tensorflow_is_loaded(training: Training) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_between_steps(training: Training, undisturbed: Training, number: signal.Signals) -> None:
+    training.checkpoint_every = NEVER
     child = training.start()
     assert training.wait_for(child, lambda: "step 100 of 400" in training.logged()), training.told()
     child.kill(number)
-    assert child.wait() == 1
+    assert child.wait(SLURM_KILLS_AFTER) == 1
     first = training.logged()
-    assert f"=== stopped: asked to stop by {number.name}; saved at step " in last_line(training)
+    stopped = re.match(rf"=== stopped: asked to stop by {number.name}; saved at step (\d+);", last_line(training))
+    assert stopped and 100 <= int(stopped[1]) < 400, training.told()
     assert "Traceback" not in training.told()
     assert training.run() == 0, training.told()
     assert training.results() == undisturbed.results()
     assert training.logged().startswith(first)  # the reason is not wiped by the attempt that follows
-    assert "resumed at step " in training.logged() and last_line(training) == "=== ended"
+    assert f"resumed at step {stopped[1]} of 400" in training.logged() and last_line(training) == "=== ended"
 
 
 # a call into a library that does not come back for minutes, as a step of a large model may not
@@ -64,12 +68,13 @@ run.best_posterior = lambda quadratic: time.sleep(600)
 
 
 def test_in_the_middle_of_a_step_that_takes_minutes(training: Training, undisturbed: Training) -> None:
+    training.checkpoint_every = NEVER
     child = training.start(LONG_STEP)
     assert training.wait_for(child, lambda: "step 200 of 400" in training.logged()), training.told()
     time.sleep(1.0)
     asked = time.monotonic()
     child.kill(signal.SIGTERM)
-    assert child.wait() == 1
+    assert child.wait(SLURM_KILLS_AFTER) == 1
     assert 2.0 < time.monotonic() - asked < 2.0 + SLURM_KILLS_AFTER - stopping.GRACE
     assert "asked to stop by SIGTERM, and after 2 s still busy: ended from outside" in last_line(training)
     assert training.run() == 0, training.told()
@@ -78,16 +83,18 @@ def test_in_the_middle_of_a_step_that_takes_minutes(training: Training, undistur
 
 
 def test_in_the_last_pass(training: Training, undisturbed: Training) -> None:
+    training.checkpoint_every = NEVER
     child = training.start(LONG_PASS)
     assert training.wait_for(child, lambda: "step 400 of 400" in training.logged()), training.told()
     time.sleep(3.0)
     asked = time.monotonic()
     child.kill(signal.SIGTERM)
-    assert child.wait() == 1
+    assert child.wait(SLURM_KILLS_AFTER) == 1
     assert time.monotonic() - asked < SLURM_KILLS_AFTER
     assert "asked to stop by SIGTERM; saved at step 400" in last_line(training)
     assert not training.folder.exists()
     assert training.run() == 0, training.told()
+    assert "resumed at step 400 of 400" in training.logged()
     assert training.results() == undisturbed.results()
 
 

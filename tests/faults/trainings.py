@@ -24,13 +24,22 @@ class Child:
     def kill(self, number: int = signal.SIGKILL) -> None:
         os.kill(self.pid, number)
 
-    def wait(self) -> int:
-        """How it ended, as subprocess has it."""
+    def wait(self, seconds: float = 400.0) -> int:
+        """How it ended, as subprocess has it; one that has not ended by then is killed."""
+        end = time.monotonic() + seconds
+        while self.alive():
+            if time.monotonic() > end:
+                self.kill()
+                break
+            time.sleep(0.0005)
         return self._code()
 
     def alive(self) -> bool:
         """False from its last breath on, even if nobody has asked how it ended."""
-        return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        try:
+            return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        except (FileNotFoundError, ProcessLookupError):
+            return False
 
 
 class Training:
@@ -41,10 +50,11 @@ class Training:
         self.folder = base / "results" / "small" / "rotation" / "seed3"
         self.checkpoints, self.log, self.said = base / "checkpoints", base / "train.log", base / "said.txt"
         self.images, self.gpus = base / "small.npz", 0
+        self.checkpoint_every = 0.0  #: seconds: with every row of metrics, unless a test wants it otherwise
 
     def options(self) -> list[str]:
         given = {"spec": json.dumps(self.spec), "images": self.images, "folder": self.folder, "log": self.log}
-        given |= {"checkpoints": self.checkpoints, "checkpoint-every": 0, "gpus": self.gpus}
+        given |= {"checkpoints": self.checkpoints, "checkpoint-every": self.checkpoint_every, "gpus": self.gpus}
         return [word for name, value in given.items() for word in (f"--{name}", str(value))]
 
     def start(self, inject: str = "", **variables: str) -> Child:
