@@ -64,17 +64,35 @@ DAMAGE = {
 }
 
 
+def refusal(script: str, output: Path, result: Path) -> str:
+    """The last line of a script that must not make anything of a result."""
+    command = [sys.executable, f"workflow/scripts/{script}", "--output", str(output)]
+    if script == "table.py":
+        command += ["--caption", "", "--paper", "config/paper_values.yaml"]
+    done = subprocess.run([*command, str(result)], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert not output.exists()
+    return done.stderr.splitlines()[-1]
+
+
 @pytest.mark.parametrize("kind", DAMAGE)
 @pytest.mark.parametrize("script", ["table.py", "figure.py"])
 def test_neither_tables_nor_figures_are_made_of_what_is_damaged(toy: Path, kind: str, script: str) -> None:
     """The table would come out, and be wrong."""
     damage, says = DAMAGE[kind]
     outputs = {"table.py": toy / "made" / "toy_bounds.csv", "figure.py": toy / "made" / "fig2_bound.svg"}
-    command = [sys.executable, f"workflow/scripts/{script}", "--output", str(outputs[script])]
-    if script == "table.py":
-        command += ["--caption", "", "--paper", "config/paper_values.yaml"]
     damage(toy / "bounds.csv")
-    done = subprocess.run([*command, str(toy / "bounds.csv")], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert str(toy) in done.stderr.splitlines()[-1] and says in done.stderr.splitlines()[-1]
-    assert not outputs[script].exists()
+    line = refusal(script, outputs[script], toy / "bounds.csv")
+    assert str(toy) in line and says in line
+
+
+def test_no_figure_is_made_of_draws_that_are_not_those_of_the_settings(tmp_path: Path) -> None:
+    def write(shade: int) -> None:
+        draws = {"originals": np.zeros((2, 4, 4, 1), np.uint8), "draws": np.full((2, 3, 4, 4, 1), shade, np.uint8)}
+        files.write_npz(tmp_path / "samples.npz", draws)
+
+    write(100)
+    measured.write_settings(tmp_path / "config.yaml", SETTINGS, tmp_path / "samples.npz")
+    write(101)  # a whole file all the same
+    line = refusal("figure.py", tmp_path / "made" / "fig1.svg", tmp_path / "samples.npz")
+    assert f"{tmp_path / 'samples.npz'} is not the file that config.yaml beside it was written with" in line
