@@ -219,9 +219,9 @@ def test_asked_to_stop_it_saves_says_so_and_goes_on_later(finished, small_images
 
 @pytest.fixture
 def failing(monkeypatch):
-    """Makes the steps after a given one fail, so many times."""
+    """Makes the steps after a given one fail, so many times: in q, or in what only the next step's q depends on."""
 
-    def plant(step, times):
+    def plant(step, times, name="posterior/mean"):
         left = [times]
 
         class Failing(Optimiser):
@@ -232,7 +232,7 @@ def failing(monkeypatch):
                 def fail(steps):
                     if int(self.step) >= step and left[0]:
                         left[0] -= 1
-                        self.posterior.mean.assign(np.nan * self.posterior.mean)
+                        self.state()[name].assign(np.nan * self.state()[name])
                     return advance(steps)
 
                 self.advance = fail
@@ -259,6 +259,18 @@ def test_it_goes_back_raises_the_jitter_and_records_it(failing, finished, small_
     for name in ("elbo", "orbit.alpha"):
         assert float(rows[2][name]) == pytest.approx(float(undisturbed[2][name]), rel=1e-4)
         assert float(rows[4][name]) == pytest.approx(float(undisturbed[4][name]), rel=0.01)  # all but the jitter
+
+
+def test_it_goes_back_from_a_step_whose_own_bound_was_finite(failing, small_spec, small_images, tmp_path, eagerly):
+    """The bound is that before the step, so that it says nothing of what the last step before a row has done."""
+    failing(step=4, times=1, name="adam/kernel/2")  # a mean of gradients
+    spec = small_spec(evaluation={"count": 8})
+    train(spec, small_images, tmp_path / "run", tmp_path / "work", lambda line: None)
+    final = read_final(tmp_path / "run")
+    (event,) = final["events"]
+    assert event == {"step": 5, "kind": "not finite", "detail": "back to step 4, jitter 1e-05"}
+    assert final["steps"] == 8
+    assert all(np.isfinite(float(row["kernel.variance"])) for row in read_rows(tmp_path / "run" / "metrics.csv"))
 
 
 def test_after_five_returns_it_is_given_up(failing, finished, small_images, tmp_path, eagerly):
