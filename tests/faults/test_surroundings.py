@@ -84,15 +84,25 @@ def test_a_result_that_others_see_late(bare: Workspace, tmp_path: Path) -> None:
 NOWHERE = "/dev/null/none"  # not even root can make a folder there
 
 
-def test_a_cache_that_cannot_be_written_is_named_and_another_may_be_given(bare: Workspace, tmp_path: Path) -> None:
+HIDDEN = dict.fromkeys(("HOME", "MPLCONFIGDIR", "XDG_CACHE_HOME"), NOWHERE)
+
+
+@pytest.mark.parametrize("profile", ["profiles/default", "workflow/profiles/local-gpu", "workflow/profiles/kubernetes"])
+def test_the_workflow_needs_no_cache(bare: Workspace, profile: str) -> None:
     pytest.importorskip("snakemake", reason="Snakemake needs Python 3.11 or newer")
-    target, hidden = "results/smoke/data/mnist.npz", {"HOME": NOWHERE, "MPLCONFIGDIR": NOWHERE}
-    refused = bare.snakemake(target, "--cores", "1", check=False, XDG_CACHE_HOME=NOWHERE, **hidden)
+    target = "results/smoke/data/mnist.npz"
+    bare.snakemake(target, "--cores", "1", "--workflow-profile", profile, **HIDDEN)
+    assert (bare.folder / target).exists()
+    assert "Nothing to be done" in bare.snakemake(target, "--dry-run", **HIDDEN).stdout
+
+
+def test_with_no_profile_snakemake_names_the_cache_that_cannot_be_written(bare: Workspace) -> None:
+    """Before it reads anything of ours, so that a traceback is around it."""
+    pytest.importorskip("snakemake", reason="Snakemake needs Python 3.11 or newer")
+    refused = bare.snakemake("--cores", "1", "--workflow-profile", "none", check=False, **HIDDEN)
     assert refused.returncode == 1
     assert f"Not a directory: '{NOWHERE}" in refused.stdout.strip().splitlines()[-1]
     assert not bare.results.exists()
-    bare.snakemake(target, "--cores", "1", XDG_CACHE_HOME=str(tmp_path / "cache"), **hidden)
-    assert (bare.folder / target).exists()
 
 
 def test_a_figure_needs_no_cache(tmp_path: Path) -> None:
@@ -101,10 +111,7 @@ def test_a_figure_needs_no_cache(tmp_path: Path) -> None:
     measured.write_settings(tmp_path / "config.yaml", {}, tmp_path / "bounds.csv")
     command = [sys.executable, "workflow/scripts/figure.py", "--output"]
     drawn = []
-    for name, variables in (
-        ("here", {}),
-        ("nowhere", dict.fromkeys(("HOME", "MPLCONFIGDIR", "XDG_CACHE_HOME"), NOWHERE)),
-    ):
+    for name, variables in (("here", {}), ("nowhere", HIDDEN)):
         output = tmp_path / name / "fig2_bound.svg"
         environment = os.environ | variables
         subprocess.run([*command, str(output), str(tmp_path / "bounds.csv")], cwd=ROOT, env=environment, check=True)
