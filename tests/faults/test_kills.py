@@ -115,3 +115,19 @@ def test_ten_kills_lose_nothing(training: Training, undisturbed: Training) -> No
     assert json.loads((training.folder / "provenance.json").read_text())["resumed"] >= len(in_the_middle), story
     assert not [*training.base.rglob(".*.part")], story
     assert training.logged().count("the attempt before has no last line: it was killed") >= 7, (story, training.told())
+
+
+def test_a_kill_loses_nothing_of_a_step_that_xla_compiles(
+    make_training: Callable[[Path], Training], tmp_path: Path
+) -> None:
+    """As the paper's size has it: every attempt compiles its step anew."""
+    trainings = [make_training(tmp_path / name) for name in ("killed", "undisturbed")]
+    for training in trainings:
+        training.spec = training.spec | {"compile": True}
+    killed, undisturbed = trainings
+    at = random.SystemRandom().randrange(30, 340)
+    said = kill_at(killed, Moment(f"after step {at}", lambda said: step(said) >= at, 0.0, "checkpoint-000000380.npz"))
+    assert 0 < step(said) < 400
+    assert [training.run() for training in trainings] == [0, 0], (at, *(training.told() for training in trainings))
+    assert 0 < resumed_at(killed.logged()) < 400, (at, killed.told())
+    assert killed.results() == undisturbed.results(), at
