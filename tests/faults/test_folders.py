@@ -23,6 +23,10 @@ def wait_until(happened: Callable[[], bool], what: str) -> None:
         time.sleep(0.001)
 
 
+def signed(lock: Path) -> bool:
+    return lock.exists() and lock.read_text().endswith("\n")
+
+
 def alive(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
@@ -39,7 +43,8 @@ def test_two_workflows_at_once_and_the_orphan_of_one_that_was_killed(bare: Works
         first = subprocess.Popen(command, cwd=bare.folder, env=environment, stdout=said, stderr=said)
     orphan = 0
     try:
-        wait_until(lambda: lock.exists() and lock.read_text().endswith("\n"), (bare.folder / "first.txt").read_text())
+        wait_until(lambda: signed(lock) or first.poll() is not None, "neither a lock nor an end")
+        assert signed(lock), (bare.folder / "first.txt").read_text()
         orphan = int(lock.read_text().split()[1])
         os.kill(orphan, signal.SIGSTOP)  # it takes its time
 
