@@ -1,5 +1,6 @@
 """Hostile and silly configurations, given to Snakemake itself; tests/test_configuration.py has the rest of them."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -43,8 +44,12 @@ def test_it_is_refused_in_one_line_before_anything_starts(bare: Workspace, kind:
 @pytest.mark.parametrize("tier", ["../../etc/passwd", "../smoke", "smoke/../smoke", "{tier}", "!!python/name:os.mkdir"])
 def test_a_tier_is_the_name_of_a_file_in_config(bare: Workspace, tier: str) -> None:
     pytest.importorskip("snakemake", reason="Snakemake needs Python 3.11 or newer")
+    # were names followed as ways, two of them would lead to a whole configuration
+    shutil.copy(bare.folder / "config" / "smoke.yaml", bare.folder)
+    (bare.folder / "config" / "smoke").mkdir()
     before = everything(bare.folder.parent)
-    done = bare.snakemake("--cores", "1", "--config", f"tier={tier}", check=False)
+    done = bare.snakemake("data", "--cores", "1", "--config", f"tier={tier}", check=False)
     assert done.returncode != 0
+    assert [line for line in done.stdout.splitlines() if line.startswith("tier is ") and "; config has " in line]
     assert "Traceback" not in done.stdout
     assert everything(bare.folder.parent) == before
