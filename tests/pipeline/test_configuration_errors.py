@@ -6,7 +6,7 @@ import pytest
 @pytest.mark.parametrize(
     ("given", "complaint"),
     [
-        ("tier=smok", "tier is 'smok'; config has paper, quick, smoke"),
+        ("tier=smok", "tier is 'smok'; config has ablation, paper, quick, smoke"),
         ("steps=5", "--config steps=5 is not known. Allowed: tier (the name of a file in config); tensorboard"),
         ("tensorboard=maybe", "--config tensorboard='maybe' must be true or false"),
     ],
