@@ -21,10 +21,11 @@ MNIST = {"rbf": "RBF", "rotation": "rotation", "affine": "affine", "local": "loc
 ROTATED = {
     "rbf": "RBF",
     "rotation": "learned rotation",
-    "affine": "affine",
+    "affine": "affine, by matrix entries",
+    "affine_parts": "affine, by angle, scales, shears and shifts",
     "fixed": "fixed rotation",
     "rotation_plain": "learned rotation, plain recipe",
-    "affine_plain": "affine, plain recipe",
+    "affine_plain": "affine, by matrix entries, plain recipe",
 }
 
 
