@@ -22,5 +22,5 @@ def test_a_hundred_seeds_of_everything_are_planned_within_a_minute(bare):
     took = used() - before
     counted = dict(re.findall(r"^(\w+) +(\d+)$", said, flags=re.M))
     variants = len(re.findall(r"label:", paper))
-    assert int(counted["train_run"]) == SEEDS * variants == 1800
+    assert int(counted["train_run"]) == SEEDS * variants >= 1800
     assert took < SECONDS
