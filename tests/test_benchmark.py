@@ -7,9 +7,12 @@ from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
+import gpflow
 import numpy as np
 import pandas as pd
 import pytest
+
+from orbitgp import orbits
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 
@@ -30,6 +33,11 @@ def step():
 @pytest.fixture(scope="module")
 def gpu():
     return load("gpu")
+
+
+@pytest.fixture(scope="module")
+def angle():
+    return load("angle")
 
 
 def test_every_orbit_and_estimator_is_measured(step):
@@ -132,3 +140,57 @@ def test_every_part_of_a_step_is_timed(gpu):
     found = gpu.parts(gpu.build(gpu.specification({"compile": False}, 8, 6)), repeats=1)
     assert list(found) == ["draws and kernel", "solves", "backward", "q and updates"]
     assert np.all(np.isfinite(list(found.values())))
+
+
+def test_kernels_by_angle_are_averages_over_the_models_own_orbit(angle):
+    images = np.random.default_rng(0).uniform(size=(7, 6, 6, 1)).astype(np.float32)
+    step, lengthscales = 45.0, [1.0, 2.5]
+    found = angle.averaged_kernels(images, step, lengthscales, rows=3)
+    assert found.shape == (2, 4, 7, 7)
+    for number, lengthscale in enumerate(lengthscales):
+        base = gpflow.kernels.SquaredExponential(lengthscales=lengthscale)
+        for ring in range(4):
+            S = 2 * (ring + 1)
+            orbit = orbits.Rotation((6, 6), alpha=step * (ring + 1))
+            U = np.tile((np.arange(S) + 0.5)[None, :, None] / S, (7, 1, 1))
+            turned = orbit.apply(images.reshape(7, -1).astype(np.float64), U).numpy()
+            expected = base(turned.reshape(7 * S, -1)).numpy().reshape(7, S, 7, S).mean((1, 3))
+            np.testing.assert_allclose(found[number, ring], expected, atol=1e-5)
+
+
+def test_the_best_evidence_is_that_of_an_exact_gp_and_the_best(angle):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    y = np.sign(X[:, 0] + 0.3 * rng.normal(size=30))
+    kernel = gpflow.kernels.SquaredExponential()
+    evidence, variance, noise = angle.best_evidence(kernel(X).numpy(), y)
+
+    def of_gp(variance, noise):
+        kernel.variance.assign(variance)
+        model = gpflow.models.GPR((X, y[:, None]), kernel, noise_variance=noise)
+        return float(model.log_marginal_likelihood())
+
+    np.testing.assert_allclose(evidence, of_gp(variance, noise), rtol=1e-9)
+    for factor in (0.9, 1.1):
+        assert of_gp(factor * variance, noise) < evidence
+        assert of_gp(variance, factor * noise) < evidence
+
+
+def test_the_report_names_the_best_angle(angle, tmp_path, monkeypatch, capsys):
+    words = "--true 90 --images 20 30 --step 90 --lengthscales 3 4"
+    monkeypatch.setattr(sys, "argv", ["angle.py", *words.split(), "--folder", str(tmp_path)])
+    angle.main()
+    frame, text = pd.read_csv(tmp_path / "angle.csv"), (tmp_path / "angle.md").read_text()
+    assert capsys.readouterr().out == text
+    assert f"`python benchmarks/angle.py {words}`" in text
+    assert list(frame.images) == [20, 20, 30, 30]
+    best = frame.loc[frame[frame.images == 30].evidence.idxmax()]
+    assert f"| 90 | 30 | {best.angle:g} | {best.evidence:.1f} | {best.lengthscale:g} |" in text
+    assert text.count(" 0.0 ") == 2
+
+
+def test_a_step_that_does_not_fit_is_refused(angle, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["angle.py", "--step", "50"])
+    with pytest.raises(SystemExit):
+        angle.main()
+    assert "--step must divide 180, got 50" in capsys.readouterr().err

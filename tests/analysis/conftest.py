@@ -75,6 +75,7 @@ def finals() -> Callable[..., pd.DataFrame]:
                 "steps": 400,
                 "elbo": 1000.0 - error,
                 "elbo_std_error": 1.0,
+                "late_rise": 0.5,
                 "test_error": error,
                 "test_nll": error / 100,
                 "diverged": False,

@@ -136,6 +136,25 @@ def test_evidence_of_what_fails_is_the_opposite(tables, sign, written):
     assert evidence == f"mnist/rbf/error_mean 4 ± 0.5 (2 seeds) {written} {limit}"
 
 
+@pytest.mark.parametrize(
+    ("mean", "times", "near"),
+    [(3.2, 1.0, True), (2.8, 1.0, False), (1.6, 2.0, True), (6.5, 0.5, True), (6.4, 0.5, False)],
+)
+def test_evidence_tells_of_means_that_seeds_may_turn_round(tables, mean, times, near):
+    """Two means over two seeds, 4 ± 0.5 and times · (mean ± 0.5): standard errors of 0.5/√2 and times · 0.5/√2."""
+    tables["mnist"].loc[3, ["variant", "error_mean", "error_std", "n_diverged"]] = ["other", mean, 0.5, 0]
+    right: Any = {"of": "mnist/other/error_mean", "times": times}
+    assert near == (4 - times * mean < 2 * np.sqrt(0.125 + times**2 * 0.125))
+    state, evidence = verdict(tables, all=[["mnist/rbf/error_mean", ">", right]])
+    assert state == "holds"
+    assert evidence.endswith(" (by less than two standard errors)") == near
+
+
+def test_a_constant_has_no_spread_and_one_seed_has_none_that_is_known(tables):
+    for left, right in (("mnist/rbf/error_mean", 3.99), ("mnist/rbf/error_mean", "mnist/affine/error_mean")):
+        assert "standard errors" not in verdict(tables, all=[[left, ">", right]])[1]
+
+
 def test_evidence_tells_of_divergence(tables):
     assert "(1 of 2 diverged)" in verdict(tables, all=[["mnist/local/error_mean", "<", 4]])[1]
     assert (

@@ -39,6 +39,24 @@ def test_two_frames(write_run):
     assert list(runs.metrics[runs.metrics["variant"] == "rotation"]["orbit.alpha"]) == [33.0, 33.0]
 
 
+@pytest.mark.parametrize(
+    ("curve", "rise"),
+    [
+        ({0: "", 80: 0.0, 81: 1.0, 90: 3.0, 91: 4.0, 95: 6.0, 100: 8.0}, 6.0 - 2.0),
+        ({0: "", 80: 5.0, 100: 8.0}, np.nan),
+        ({0: "", 85: 5.0, 90: "", 95: "", 100: 2.0}, -3.0),
+        ({0: ""}, np.nan),
+    ],
+)
+def test_how_much_the_bound_still_rose(write_run, curve, rise):
+    folder = write_run()
+    rows = [f"{step},{elbo},9.0,0.2,0.5" for step, elbo in curve.items()]
+    (folder / "metrics.csv").write_text("\n".join(["step,elbo,test_error,test_nll,kernel.variance", *rows]) + "\n")
+    edit(folder / "final.json", files=sums(folder, ("config.yaml", "metrics.csv")))
+    edit(folder / "provenance.json", files=sums(folder, ["final.json"]))
+    np.testing.assert_equal(read_runs([folder]).finals["late_rise"][0], rise)
+
+
 def test_folders_may_be_any_iterable_of_paths_or_words(write_run):
     folder = write_run()
     assert len(read_runs(str(part) for part in [folder]).finals) == 1

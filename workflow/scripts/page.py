@@ -15,7 +15,8 @@ PAGE = """<!doctype html>
 body {{ font: 14px/1.5 sans-serif; margin: 1.5em; color: #222; background: white }}
 table {{ border-collapse: collapse }}
 th, td {{ padding: 0.3em 0.8em; border-bottom: 1px solid #ddd; text-align: left; vertical-align: top }}
-td {{ overflow-wrap: anywhere }}
+td {{ overflow-wrap: break-word }}
+td.right {{ white-space: nowrap }}
 thead th {{ border-bottom: 2px solid #222 }}
 .right {{ text-align: right }}
 pre {{ background: #f6f6f6; padding: 1em; overflow-x: auto }}

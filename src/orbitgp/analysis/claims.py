@@ -51,6 +51,15 @@ class Side:
 
 
 @dataclass(frozen=True)
+class Number:
+    """What a side comes to, how the evidence says it, and the standard error of a mean over seeds (NaN: not known)."""
+
+    value: float
+    said: str
+    error: float = math.nan
+
+
+@dataclass(frozen=True)
 class Outcome:
     """Whether something holds (None: not measured), why, and by how much of the larger number."""
 
@@ -228,13 +237,16 @@ def _together(outcomes: Sequence[Outcome]) -> Outcome:
 
 def _compare(left: Side, sign: str, right: Side, tables: Tables) -> Outcome:
     try:
-        (a, said_a), (b, said_b) = _value(left, tables), _value(right, tables)
+        first, second = _value(left, tables), _value(right, tables)
     except NotThere as missing:
         return Outcome(None, str(missing))
+    a, b = first.value, second.value
     holds = COMPARE[sign](a, b)
     scale = max(abs(a), abs(b)) or 1.0
     slack = (b - a if sign.startswith("<") else a - b) / scale if math.isfinite(scale) else math.inf * (2 * holds - 1)
-    return Outcome(holds, f"{said_a} {WRITTEN[sign][0 if holds else 1]} {said_b}", slack)
+    # two means, whose order other seeds may well turn round: the verdict stays, and the reader is told
+    near = " (by less than two standard errors)" if abs(a - b) < 2 * math.hypot(first.error, second.error) else ""
+    return Outcome(holds, f"{first.said} {WRITTEN[sign][0 if holds else 1]} {second.said}{near}", slack)
 
 
 def _same_best(lowest: Reference, highest: Reference, tables: Tables) -> Outcome:
@@ -246,40 +258,44 @@ def _same_best(lowest: Reference, highest: Reference, tables: Tables) -> Outcome
         low, high = ({row: _value(Side(of.at(row)), tables) for row in rows} for of in (lowest, highest))
     except NotThere as missing:
         return Outcome(None, str(missing))
-    best, chosen = min(rows, key=lambda row: low[row][0]), max(rows, key=lambda row: high[row][0])
-    said = f"of {len(rows)}, the lowest is {low[best][1]}, the highest {high[chosen][1]}"
+    best, chosen = min(rows, key=lambda row: low[row].value), max(rows, key=lambda row: high[row].value)
+    said = f"of {len(rows)}, the lowest is {low[best].said}, the highest {high[chosen].said}"
     return Outcome(best == chosen, said)
 
 
-def _value(side: Side, tables: Tables) -> tuple[float, str]:
-    """:return: the number, and how the evidence says it"""
+def _value(side: Side, tables: Tables) -> Number:
     if side.reference is None:
-        return side.plus, _say(side.plus)
+        return Number(side.plus, _say(side.plus))
     row = look_up(side.reference, tables)
     number = float(row[side.reference.column])
     if math.isnan(number):
         raise NotThere(f"{side.reference} is blank{_diverged(row)}")
-    said = f"{side.reference} {_say(number)}{_spread(side.reference.column, row)}{_diverged(row)}"
+    seeds, std = _spread(side.reference.column, row)
+    said = f"{side.reference} {_say(number)}{_say_spread(seeds, std)}{_diverged(row)}"
     value = side.times * number + side.plus
     if side.times != 1.0:
         said = f"{_say(side.times)} × {said}"
     if side.plus != 0.0:
         said += f" {'+' if side.plus > 0 else '−'} {_say(abs(side.plus))}"
-    return value, said if value == number else f"{said} = {_say(value)}"
+    said = said if value == number else f"{said} = {_say(value)}"
+    return Number(value, said, abs(side.times) * std / math.sqrt(seeds) if seeds > 1 else math.nan)
 
 
 def _say(number: float) -> str:
     return f"{number:,.0f}" if math.isfinite(number) and abs(number) >= 10_000 else f"{number:.4g}"
 
 
-def _spread(column: str, row: pd.Series) -> str:
-    """:return: the standard deviation beside a mean, and over how many seeds"""
+def _spread(column: str, row: pd.Series) -> tuple[int, float]:
+    """:return: over how many seeds a mean is taken (0: it is none), and the standard deviation beside it (NaN: none)"""
     if not column.endswith("_mean") or "n_seeds" not in row:
-        return ""
-    seeds, std = int(row["n_seeds"]), row.get(f"{column.removesuffix('_mean')}_std", math.nan)
-    if seeds == 1:
-        return " (one seed)"
-    return f" ({seeds} seeds)" if pd.isna(std) else f" ± {float(std):.2g} ({seeds} seeds)"
+        return 0, math.nan
+    return int(row["n_seeds"]), float(row.get(f"{column.removesuffix('_mean')}_std", math.nan))
+
+
+def _say_spread(seeds: int, std: float) -> str:
+    if seeds < 2:
+        return " (one seed)" if seeds else ""
+    return f" ({seeds} seeds)" if math.isnan(std) else f" ± {std:.2g} ({seeds} seeds)"
 
 
 def _diverged(row: pd.Series) -> str:

@@ -44,11 +44,12 @@ HEADINGS = {
     "z": "|bias| in std. errors",
     "std": "std. deviation",
     "cost": "kernel evaluations",
+    "late_rise": "rise in the last tenth, nats",
     "event_kinds": "which",
     "wall_s": "wall time, s",
     "peak_memory_mb": "peak memory, MB",
 }
-NATS = ("elbo", "elbo_std_error", "log_marginal_likelihood", "gap")
+NATS = ("elbo", "elbo_std_error", "late_rise", "log_marginal_likelihood", "gap")
 DECIMALS = {
     **dict.fromkeys(("error", "test_error", "paper"), 2),
     **dict.fromkeys(("nll", "test_nll", "train_rmse", "test_rmse"), 3),

@@ -55,7 +55,8 @@ class Runs:
 
     - ``metrics``: a row for each evaluation: experiment, variant, label, seed, dataset, alpha_true (degrees, of the
       parity data; NaN for others), then step, elbo, test_error, test_nll and the parameters by name.
-    - ``finals``: a row for each run: the same identity, the final numbers, ``events`` (how many) and ``event_kinds``,
+    - ``finals``: a row for each run: the same identity, the final numbers, ``late_rise`` (by how much the curve of the
+      bound rose in the last tenth of the steps, see :func:`_late_rise`), ``events`` (how many) and ``event_kinds``,
       ``diverged``, the parameters by name, the width ``orbit.width.*`` of each learned interval, wall_s, device and
       the rest of the provenance.
 
@@ -109,6 +110,7 @@ def _read_run(folder: Path) -> tuple[dict[str, Any], pd.DataFrame]:
         "inducing": spec["inducing"].get("count"),
         "steps": final["steps"],
         **{name: _number(final[name]) for name in NUMBERS},
+        "late_rise": _late_rise(metrics),
         "diverged": bool(final["diverged"]),
         "events": len(final["events"]),
         "event_kinds": ", ".join(kind if count == 1 else f"{kind} ×{count}" for kind, count in sorted(kinds.items())),
@@ -176,6 +178,12 @@ def _read_metrics(path: Path) -> pd.DataFrame:
 def _number(value: float | None) -> float:
     """:return: ``value``, or NaN where there is none, as JSON has no NaN of its own"""
     return float("nan") if value is None else float(value)
+
+
+def _late_rise(metrics: pd.DataFrame) -> float:
+    """:return: mean bound of the curve in the last tenth of the steps less that in the tenth before (NaN: not there)"""
+    tenth = metrics["step"] / metrics["step"].iloc[-1] * 10
+    return float(metrics["elbo"][tenth > 9].mean() - metrics["elbo"][(tenth > 8) & (tenth <= 9)].mean())
 
 
 def _widths(parameters: Mapping[str, float]) -> dict[str, float]:

@@ -29,7 +29,7 @@ __all__ = [
 
 ANGLE = "orbit.alpha"
 IDENTITY = ["experiment", "variant", "label", "seed", "dataset", "train_size", "test_size", "inducing", "steps"]
-OUTCOME = ["elbo", "elbo_std_error", "test_error", "test_nll", "diverged", "events", "event_kinds"]
+OUTCOME = ["elbo", "elbo_std_error", "late_rise", "test_error", "test_nll", "diverged", "events", "event_kinds"]
 ORIGIN = ["wall_s", "device", "peak_memory_mb", "resumed", "commit", "dirty"]
 
 #: what comes before the sizes in a table's caption
