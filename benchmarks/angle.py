@@ -107,15 +107,17 @@ def measured(given: argparse.Namespace) -> pd.DataFrame:
 
 
 def report(frame: pd.DataFrame, command: str) -> str:
-    """The table of evidences below the best, one column for each true angle and number of images."""
+    """Evidences less the best one, a column for each true angle and number of images; and the best of each column."""
     keys = ["true_angle", "images"]
     best = frame.loc[frame.groupby(keys)["evidence"].idxmax()]
     below = frame.assign(below=frame["evidence"] - frame.groupby(keys)["evidence"].transform("max"))
     table = below.pivot(index="angle", columns=keys, values="below")
     head = [f"±{true:g}°, {images:,}" for true, images in table.columns]
     lines = [
-        f"Exact log marginal likelihood by angle of the orbit, in nats below the best (`{command}`).",
-        "Odd against even digits, Gaussian noise; each column has its data's true angle and its number of images.",
+        "Exact log marginal likelihood by angle of the orbit, in nats, less that of the best angle. Odd against even",
+        "digits, Gaussian noise; each column has its data's true angle and its number of images.",
+        "",
+        f"    {command}",
         "",
         "| angle, ° | " + " | ".join(head) + " |",
         "| ---: |" + " ---: |" * len(head),
@@ -150,9 +152,9 @@ def main() -> None:
     given = parser.parse_args()
     if given.step <= 0 or (180 / given.step) % 1:
         parser.error(f"--step must divide 180, got {given.step:g}")
-    frame = measured(given)
-    write_text(given.folder / "angle.csv", frame.to_csv(index=False, float_format="%.6g"))
-    write_text(given.folder / "angle.md", report(frame, _command(given)))
+    table = given.folder / "angle.csv"
+    write_text(table, measured(given).to_csv(index=False, float_format="%.6g"))
+    write_text(given.folder / "angle.md", report(pd.read_csv(table), _command(given)))
     sys.stdout.write((given.folder / "angle.md").read_text())
 
 

@@ -182,7 +182,7 @@ def test_the_report_names_the_best_angle(angle, tmp_path, monkeypatch, capsys):
     angle.main()
     frame, text = pd.read_csv(tmp_path / "angle.csv"), (tmp_path / "angle.md").read_text()
     assert capsys.readouterr().out == text
-    assert f"`python benchmarks/angle.py {words}`" in text
+    assert f"    python benchmarks/angle.py {words}\n" in text
     assert list(frame.images) == [20, 20, 30, 30]
     best = frame.loc[frame[frame.images == 30].evidence.idxmax()]
     assert f"| 90 | 30 | {best.angle:g} | {best.evidence:.1f} | {best.lengthscale:g} |" in text
