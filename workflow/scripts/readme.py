@@ -18,6 +18,7 @@ from orbitgp.configuration import load, paths, runs
 BEGIN, END = "<!-- from results/paper -->", "<!-- to here -->"
 NOTHING = "not measured yet"
 MNIST = {"rbf": "RBF", "rotation": "rotation", "affine": "affine", "local": "local deformations"}
+PARITY = [("rbf", "", "RBF"), *(("rotation", f"_from_{start}", f"rotation from {start}°") for start in (20, 60, 150))]
 ROTATED = {
     "rbf": "RBF",
     "rotation": "learned rotation",
@@ -57,10 +58,16 @@ def comparison() -> str:
         printed = paper[f"mnist/{variant}/error"]
         there = f"{printed['value']:.2f} ± {printed['std']:.2f}"
         rows.append((f"MNIST, error %: {label}", there, _error(mnist, "mnist", variant)))
-    rows += [
-        ("Fig. 3, angle of ±90°, learned", "recovered", _angles(parity, 90)),
-        ("Fig. 3, angle of ±180°, learned", "under-estimated", _angles(parity, 180)),
-    ]
+    for angle, said in ((90, "recovered"), (180, "under-estimated")):
+        rows.append((f"Fig. 3, angle of ±{angle}°, learned", said, _angles(parity, angle)))
+        rows += [
+            (
+                f"Fig. 3, error % of ±{angle}°: {label}",
+                "drawn only",
+                _error(parity, "parity", f"{variant}_{angle}{start}"),
+            )
+            for variant, start, label in PARITY
+        ]
     rows += [
         (f"Fig. 5, error %: {label}", "drawn only", _error(rotated, "rotated", variant))
         for variant, label in ROTATED.items()
