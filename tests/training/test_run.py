@@ -12,7 +12,7 @@ import yaml
 from orbitgp import configuration, files
 from orbitgp.analysis.runs import read_runs
 from orbitgp.datasets import ImageData, Images
-from orbitgp.experiments.supervised import build_model, load_trained, targets
+from orbitgp.experiments.supervised import build_model, load_trained, make_scheme, targets
 from orbitgp.training import evaluation, run
 from orbitgp.training.lock import FolderInUse, hold
 from orbitgp.training.optimiser import Optimiser
@@ -160,6 +160,20 @@ def test_a_trained_model_predicts_what_the_run_reports(finished, small_images, e
     assert np.mean(bounds) == pytest.approx(final["elbo"], rel=1e-5, abs=1e-4)
     error = np.std(bounds, ddof=1) / np.sqrt(run.BOUND_PASSES)
     assert error == pytest.approx(final["elbo_std_error"], rel=1e-3)
+
+
+def test_whatever_draws_it_is_trained_with_a_run_is_scored_as_its_trained_model_is(small_spec, small_images, tmp_path):
+    """Compiled, as runs are: a compiled function keeps the draws of the scheme that it was traced with."""
+    spec = small_spec(scheme={"kind": "paper", "samples": 4})
+    folder = tmp_path / "small" / "rotation" / "seed3"
+    train(spec, small_images, folder, tmp_path / "work", print)
+    final, model = read_final(folder), load_trained(folder, small_images)
+    test = small_images.test.inputs(np.float32), targets(spec, small_images, small_images.test)
+    score = evaluation.Tester(model, *test, spec["evaluation"]["samples"])()
+    assert score.nll == pytest.approx(final["test_nll"], rel=1e-5)
+    model.scheme = make_scheme(spec["scheme"])
+    as_trained = evaluation.Tester(model, *test, spec["evaluation"]["samples"])()
+    assert abs(as_trained.nll - score.nll) > 1e-3 * abs(score.nll)
 
 
 def test_a_folder_in_use_is_refused(finished, small_images):

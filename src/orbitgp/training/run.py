@@ -92,9 +92,7 @@ class _Training:
         self.X, self.Y = data.train.inputs(np.float32), targets(spec, data, data.train)
         self.model = build_model(spec, data)
         self.optimiser = Optimiser(self.model, (self.X, self.Y), spec["optimiser"], spec["seed"])
-        self.test = Tester(
-            self.model, data.test.inputs(np.float32), targets(spec, data, data.test), spec["evaluation"]["samples"]
-        )
+        self.test = self._tester()
         self.variables = self.optimiser.state()
         self.board = tf.summary.create_file_writer(str(tensorboard)) if tensorboard else None
         self.steps = spec["optimiser"]["steps"]
@@ -102,6 +100,12 @@ class _Training:
         self.history, self.good = self._begin()
         self.reported = self.good
         self.saved_at = time.monotonic()
+
+    def _tester(self) -> Tester:
+        test = self.data.test
+        return Tester(
+            self.model, test.inputs(np.float32), targets(self.spec, self.data, test), self.spec["evaluation"]["samples"]
+        )
 
     def _begin(self) -> tuple[History, Snapshot]:
         """From the newest checkpoint, or from the start."""
@@ -209,6 +213,7 @@ class _Training:
         """The best q given everything else, if that raises the bound; the bound itself on all data."""
         self.optimiser.write_back()
         self.model.scheme = final_scheme(self.spec)
+        self.test = self._tester()  # the one before keeps the draws that it was compiled with
         whole = WholeBound(self.model, self.X, self.Y, self.spec["optimiser"]["batch"])
         # draws that chose q would flatter it: passes 1 … judge what pass 0 found
         judges = [whole(self.spec["seed"], number) for number in range(1, 1 + BOUND_PASSES)]
