@@ -136,23 +136,44 @@ def test_evidence_of_what_fails_is_the_opposite(tables, sign, written):
     assert evidence == f"mnist/rbf/error_mean 4 ± 0.5 (2 seeds) {written} {limit}"
 
 
+NEAR = " (by less than two standard errors)"
+
+
 @pytest.mark.parametrize(
     ("mean", "times", "near"),
-    [(3.2, 1.0, True), (2.8, 1.0, False), (1.6, 2.0, True), (6.5, 0.5, True), (6.4, 0.5, False)],
+    [(3.2, 1.0, True), (4.8, 1.0, True), (2.8, 1.0, False), (5.2, 1.0, False), (6.5, 0.5, True), (6.4, 0.5, False)],
 )
-def test_evidence_tells_of_means_that_seeds_may_turn_round(tables, mean, times, near):
-    """Two means over two seeds, 4 ± 0.5 and times · (mean ± 0.5): standard errors of 0.5/√2 and times · 0.5/√2."""
-    tables["mnist"].loc[3, ["variant", "error_mean", "error_std", "n_diverged"]] = ["other", mean, 0.5, 0]
+@pytest.mark.parametrize("seeds", [2, 8])
+def test_evidence_tells_of_means_that_seeds_may_turn_round(tables, mean, times, near, seeds):
+    """4 and times · mean with standard errors of 0.5/√2 and times · 0.5/√2, whatever the number of seeds."""
+    std = 0.5 * np.sqrt(seeds / 2)
+    tables["mnist"].loc[0, ["error_std", "n_seeds"]] = [std, seeds]
+    other = ["other", mean, std, seeds, 0]
+    tables["mnist"].loc[3, ["variant", "error_mean", "error_std", "n_seeds", "n_diverged"]] = other
     right: Any = {"of": "mnist/other/error_mean", "times": times}
-    assert near == (4 - times * mean < 2 * np.sqrt(0.125 + times**2 * 0.125))
     state, evidence = verdict(tables, all=[["mnist/rbf/error_mean", ">", right]])
-    assert state == "holds"
-    assert evidence.endswith(" (by less than two standard errors)") == near
+    assert state == ("holds" if times * mean < 4 else "fails")
+    assert evidence.endswith(NEAR) == near
+    assert near == (abs(4 - times * mean) < 2 * np.sqrt(0.125 + times**2 * 0.125))
 
 
-def test_a_constant_has_no_spread_and_one_seed_has_none_that_is_known(tables):
-    for left, right in (("mnist/rbf/error_mean", 3.99), ("mnist/rbf/error_mean", "mnist/affine/error_mean")):
-        assert "standard errors" not in verdict(tables, all=[[left, ">", right]])[1]
+@pytest.mark.parametrize(("limit", "near"), [(3.4, True), (4.6, True), (3.2, False), (4.8, False)])
+def test_a_constant_has_no_error_of_its_own(tables, limit, near):
+    """Beside 4 ± 0.5 of two seeds, two standard errors of which are 0.71."""
+    assert verdict(tables, all=[["mnist/rbf/error_mean", ">", limit]])[1].endswith(NEAR) == near
+
+
+def test_of_one_seed_no_error_is_known(tables):
+    tables["mnist"].loc[1, "error_mean"] = 3.99
+    assert "standard errors" not in verdict(tables, all=[["mnist/rbf/error_mean", ">", "mnist/affine/error_mean"]])[1]
+
+
+def test_the_best_of_several_may_be_so_by_chance(tables):
+    rows = pd.DataFrame({"variant": ["a", "b"], "error_mean": [2.0, 2.1], "elbo_mean": [9.0, 5.0], "n_seeds": 2})
+    tables["pair"] = rows.assign(error_std=0.2, elbo_std=0.2)
+    found = verdict(tables, same_best={"lowest": "pair/*/error_mean", "highest": "pair/*/elbo_mean"})
+    said = f"pair/a/error_mean 2 ± 0.2 (2 seeds){NEAR}, the highest pair/a/elbo_mean 9 ± 0.2 (2 seeds)"
+    assert found == ("holds", f"of 2, the lowest is {said}")
 
 
 def test_evidence_tells_of_divergence(tables):

@@ -46,6 +46,7 @@ def test_two_frames(write_run):
         ({0: "", 80: 5.0, 100: 8.0}, np.nan),
         ({0: "", 85: 5.0, 90: "", 95: "", 100: 2.0}, -3.0),
         ({0: ""}, np.nan),
+        ({0: "", 85: 5.0, 100: "inf"}, np.inf),
     ],
 )
 def test_how_much_the_bound_still_rose(write_run, curve, rise):

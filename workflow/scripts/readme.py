@@ -86,6 +86,8 @@ def _error(ended: Runs | None, experiment: str, variant: str) -> str:
     if ended is None or variant not in set(ended.finals["variant"]):
         return NOTHING
     (row,) = experiment_table(ended.finals[ended.finals["variant"] == variant], experiment).itertuples()
+    if row.n_diverged:
+        return f"{row.n_diverged} of {row.n_seeds} diverged"
     spread = "" if pd.isna(row.error_std) else f" ± {row.error_std:.2f}"
     seeds = f"{row.n_seeds} seed{'s' * (row.n_seeds > 1)}"
     return f"{row.error_mean:.2f}{spread} ({seeds}; bound {row.elbo_mean:,.0f})"
@@ -97,7 +99,8 @@ def _angles(ended: Runs | None, angle: int) -> str:
         return NOTHING
     table = parity_table(ended.finals, ended.metrics)
     learned = table[(table["alpha_true"] == angle) & table["start"].notna()].sort_values("start")
-    return ", ".join(f"{row.angle_mean:.0f}° from {row.start:.0f}°" for row in learned.itertuples()) or NOTHING
+    said = (f"{row.angle_min:.1f} to {row.angle_max:.1f}° from {row.start:.0f}°" for row in learned.itertuples())
+    return ", ".join(said) or NOTHING
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ class Number:
 
     value: float
     said: str
-    error: float = math.nan
+    error: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -244,9 +244,14 @@ def _compare(left: Side, sign: str, right: Side, tables: Tables) -> Outcome:
     holds = COMPARE[sign](a, b)
     scale = max(abs(a), abs(b)) or 1.0
     slack = (b - a if sign.startswith("<") else a - b) / scale if math.isfinite(scale) else math.inf * (2 * holds - 1)
-    # two means, whose order other seeds may well turn round: the verdict stays, and the reader is told
-    near = " (by less than two standard errors)" if abs(a - b) < 2 * math.hypot(first.error, second.error) else ""
-    return Outcome(holds, f"{first.said} {WRITTEN[sign][0 if holds else 1]} {second.said}{near}", slack)
+    said = f"{first.said} {WRITTEN[sign][0 if holds else 1]} {second.said}{_near(first, second)}"
+    return Outcome(holds, said, slack)
+
+
+def _near(first: Number, second: Number) -> str:
+    """Of means whose order other seeds may well turn round: the verdict stays, and the reader is told."""
+    error = math.hypot(first.error, second.error)
+    return " (by less than two standard errors)" if abs(first.value - second.value) < 2 * error else ""
 
 
 def _same_best(lowest: Reference, highest: Reference, tables: Tables) -> Outcome:
@@ -258,8 +263,12 @@ def _same_best(lowest: Reference, highest: Reference, tables: Tables) -> Outcome
         low, high = ({row: _value(Side(of.at(row)), tables) for row in rows} for of in (lowest, highest))
     except NotThere as missing:
         return Outcome(None, str(missing))
-    best, chosen = min(rows, key=lambda row: low[row].value), max(rows, key=lambda row: high[row].value)
-    said = f"of {len(rows)}, the lowest is {low[best].said}, the highest {high[chosen].said}"
+    best, next_best = sorted(low, key=lambda row: low[row].value)[:2]
+    chosen, next_chosen = sorted(high, key=lambda row: -high[row].value)[:2]
+    said = (
+        f"of {len(rows)}, the lowest is {low[best].said}{_near(low[best], low[next_best])}, "
+        f"the highest {high[chosen].said}{_near(high[chosen], high[next_chosen])}"
+    )
     return Outcome(best == chosen, said)
 
 
@@ -278,7 +287,7 @@ def _value(side: Side, tables: Tables) -> Number:
     if side.plus != 0.0:
         said += f" {'+' if side.plus > 0 else '−'} {_say(abs(side.plus))}"
     said = said if value == number else f"{said} = {_say(value)}"
-    return Number(value, said, abs(side.times) * std / math.sqrt(seeds) if seeds > 1 else math.nan)
+    return Number(value, said, abs(side.times) * std / math.sqrt(seeds) if seeds else 0.0)
 
 
 def _say(number: float) -> str:

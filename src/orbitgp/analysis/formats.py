@@ -44,7 +44,7 @@ HEADINGS = {
     "z": "|bias| in std. errors",
     "std": "std. deviation",
     "cost": "kernel evaluations",
-    "late_rise": "rise in the last tenth, nats",
+    "late_rise": "last tenth over the one before, nats",
     "event_kinds": "which",
     "wall_s": "wall time, s",
     "peak_memory_mb": "peak memory, MB",

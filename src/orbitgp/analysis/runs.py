@@ -55,8 +55,8 @@ class Runs:
 
     - ``metrics``: a row for each evaluation: experiment, variant, label, seed, dataset, alpha_true (degrees, of the
       parity data; NaN for others), then step, elbo, test_error, test_nll and the parameters by name.
-    - ``finals``: a row for each run: the same identity, the final numbers, ``late_rise`` (by how much the curve of the
-      bound rose in the last tenth of the steps, see :func:`_late_rise`), ``events`` (how many) and ``event_kinds``,
+    - ``finals``: a row for each run: the same identity, the final numbers, ``late_rise`` (how far the bound's curve
+      lies higher in the last tenth of the steps than in the one before), ``events`` (how many) and ``event_kinds``,
       ``diverged``, the parameters by name, the width ``orbit.width.*`` of each learned interval, wall_s, device and
       the rest of the provenance.
 
