@@ -10,7 +10,7 @@ Some thousand digits, rotated by up to the true angle as in Fig. 3, labels −1 
 
 have a marginal likelihood in closed form. Its maximum over lengthscale (a grid), variance (closed form) and noise (a
 search in one dimension) is what each angle can claim. Where the search ends at its least noise, the labels are fitted
-exactly, and a smaller one would change next to nothing.
+exactly.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def averaged_kernels(images: np.ndarray, step: float, lengthscales: list[float],
     """
     Unit-variance RBF kernels, averaged over rotations by up to α = step, 2 step, …, 180°.
 
-    :param images: [N, H, W]
+    :param images: [N, H, W, C], in [0, 1].
     :param step: of the grid of angles, in degrees; divides 180.
     :param lengthscales: of k_g, L of them.
     :param rows: how many images at a time.
@@ -45,7 +45,6 @@ def averaged_kernels(images: np.ndarray, step: float, lengthscales: list[float],
     angles = (np.arange(-half, half) + 0.5) * step
     N = len(images)
     turned = np.stack([rotate(images, np.full(N, angle)).reshape(N, -1) for angle in angles])  # [2 half, N, D]
-    turned = turned.astype(np.float32)
     norms = np.sum(turned**2, axis=-1)
     found = np.zeros((len(lengthscales), half, N, N), np.float32)
     pairs_within = (2 * np.arange(1, half + 1)) ** 2
