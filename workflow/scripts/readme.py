@@ -25,6 +25,7 @@ ROTATED = {
     "affine": "affine, by matrix entries",
     "affine_parts": "affine, by angle, scales, shears and shifts",
     "fixed": "fixed rotation",
+    "fixed_plain": "fixed rotation, plain recipe",
     "rotation_plain": "learned rotation, plain recipe",
     "affine_plain": "affine, by matrix entries, plain recipe",
 }

@@ -37,6 +37,7 @@ KNOWN = {
     "local": Look(GREEN, (0, (1.2, 1.0)), "D"),
     "fixed": Look(PURPLE, (0, (8, 1.0, 1.0, 1.0, 1.0, 1.0)), "v"),
     "rotation_plain": Look(SKY, (0, (2.5, 1.2)), "P"),
+    "fixed_plain": Look(PURPLE, (0, (1, 1)), "v"),
     "affine_plain": Look(ORANGE, (0, (3.5, 1, 1, 1)), "X"),
 }
 
