@@ -42,6 +42,9 @@ TRICKS: dict[str, dict[str, Any]] = {
     "independent draws in groups": {"scheme": {"kind": "groups", "groups": 2, "size": 8, "sampler": "iid"}},
     "Adam for q as well": {"optimiser": {"kind": "adam", "rates": {"variational": 0.003}}},
 }
+TRICKS["none of them"] = {  # what a plain implementation does; independent draws are the paper's estimator's own
+    key: value for changes in TRICKS.values() for key, value in changes.items()
+} | {"scheme": TRICKS["the paper's estimator, as many draws"]["scheme"]}
 
 #: whose steps are timed as they are in the paper's size
 VARIANTS = (
@@ -50,6 +53,7 @@ VARIANTS = (
     "mnist/affine",
     "mnist/local",
     "rotated/rotation",
+    "rotated/affine_parts",
     "rotated/rotation_plain",
     "parity/rotation_90_from_20",
 )
