@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 # Okabe and Ito's colours, told apart by colour-blind readers; all but the yellow, which white paper swallows.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 BLUE, VERMILION, PURPLE = "#0072B2", "#D55E00", "#CC79A7"
+GREY = "#777777"
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ KNOWN = {
     "local": Look(GREEN, (0, (1.2, 1.0)), "D"),
     "fixed": Look(PURPLE, (0, (8, 1.0, 1.0, 1.0, 1.0, 1.0)), "v"),
     "rotation_plain": Look(SKY, (0, (2.5, 1.2)), "P"),
-    "fixed_plain": Look(PURPLE, (0, (1, 1)), "v"),
+    "fixed_plain": Look(GREY, (0, (1, 1)), "h"),
     "affine_plain": Look(ORANGE, (0, (3.5, 1, 1, 1)), "X"),
 }
 
