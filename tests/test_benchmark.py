@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from orbitgp import orbits
+from orbitgp.likelihoods import polya_gamma_bound
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 
@@ -38,6 +39,11 @@ def gpu():
 @pytest.fixture(scope="module")
 def angle():
     return load("angle")
+
+
+@pytest.fixture(scope="module")
+def network():
+    return load("network")
 
 
 def test_every_orbit_and_estimator_is_measured(step):
@@ -194,3 +200,36 @@ def test_a_step_that_does_not_fit_is_refused(angle, monkeypatch, capsys):
     with pytest.raises(SystemExit):
         angle.main()
     assert "--step must divide 180, got 50" in capsys.readouterr().err
+
+
+def test_a_single_tilt_loses_what_a_slow_search_says(network):
+    rng = np.random.default_rng(3)
+    second, Y = rng.gamma(1.0, 8.0, size=(40, 1)), np.sign(rng.normal(size=(40, 1)))
+
+    def bound(tilt):
+        return polya_gamma_bound(Y, np.zeros_like(Y), second, np.broadcast_to(tilt, Y.shape)).numpy().sum()
+
+    slow = bound(np.sqrt(second)) - max(bound(c) for c in np.linspace(0.05, 20, 400))
+    assert slow > 1
+    np.testing.assert_allclose(network.gap_of_one_for_all(Y, second), slow, rtol=1e-3)
+
+
+def test_a_networks_gap_is_never_below_zero_and_falls_with_training(network):
+    rng = np.random.default_rng(4)
+    X, Y = rng.uniform(size=(60, 5)), np.sign(rng.normal(size=(60, 1)))
+    second = 20 * X[:, :1]
+    gaps = [network.gap_of_network(X, Y, second, (16, 16), 0.01, steps, batch=20) for steps in (1, 50, 1000)]
+    assert gaps[0] > gaps[1] > gaps[2] >= 0
+    assert gaps[2] < 0.1 * network.gap_of_one_for_all(Y, second)
+
+
+def test_the_report_of_networks_has_a_row_for_each(network, tmp_path, monkeypatch, capsys):
+    words = "--images 60 --inducing 5 --draws 2 --model-steps 2 --model-batch 20 --steps 3 --batch 20 --rates 0.003"
+    monkeypatch.setattr(network, "LAYERS", ((4,), (4, 3)))
+    monkeypatch.setattr(sys, "argv", ["network.py", *words.split(), "--folder", str(tmp_path)])
+    network.main()
+    frame, text = pd.read_csv(tmp_path / "network.csv"), (tmp_path / "network.md").read_text()
+    assert list(frame.layers) == ["none: one c for all", "4", "4 3"]
+    assert np.all(frame.gap > 0)
+    assert f"| 4 3 | {frame.gap[2]:,.0f} |" in text and "--model-steps 2" in text
+    assert capsys.readouterr().out == text

@@ -162,7 +162,7 @@ def test_other_likelihoods_are_refused():
 
 
 def test_the_network_depends_on_input_and_label_and_starts_near_one():
-    network = RecognitionNetwork(5, hidden=(8, 3), outputs=2, seed=1)
+    network = RecognitionNetwork(5, hidden=(16, 8), outputs=2, seed=1)
     rng = np.random.default_rng(0)
     X, Y = tf.constant(rng.normal(size=(6, 5))), tf.constant(np.sign(rng.normal(size=(6, 2))))
     c = network(Batch(X, Y), never)
@@ -172,7 +172,13 @@ def test_the_network_depends_on_input_and_label_and_starts_near_one():
     assert np.all(np.abs(network(Batch(X, -Y), never) - c) > 0)
     assert np.all(np.abs(network(Batch(X + 1, Y), never) - c) > 0)
     assert len(network.trainable_variables) == 6
-    again = RecognitionNetwork(5, hidden=(8, 3), outputs=2, seed=1)
+    for i in range(6):
+        values = np.append(X[i], Y[i])
+        for weights, offsets in zip(network.weights[:-1], network.offsets[:-1], strict=True):
+            values = np.maximum(values @ weights.numpy() + offsets.numpy(), 0)
+        last = values @ network.weights[-1].numpy() + network.offsets[-1].numpy()
+        np.testing.assert_allclose(c[i], np.log1p(np.exp(last)), rtol=1e-12)
+    again = RecognitionNetwork(5, hidden=(16, 8), outputs=2, seed=1)
     np.testing.assert_array_equal(again(Batch(X, Y), never), c)
     single = RecognitionNetwork(5, hidden=(), outputs=2)
     assert single(Batch(tf.cast(X, tf.float32), Y), never).dtype == tf.float64
