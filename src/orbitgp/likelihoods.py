@@ -135,8 +135,8 @@ class RecognitionNetwork(Tilt):
     """
     c(x, y), the paper's choice: layers of rectified linear units, with softplus at the end.
 
-    What it must find is how large f is at each x, which is as hard to tell from pixels as the class is: a network of
-    one narrow layer leaves a gap to the best c that is larger than what there is to learn of an orbit.
+    What it must find is how large f is at each x. One narrow layer leaves a gap to the best c that is larger than what
+    one angle of Fig. 3 has over another (``benchmarks/network.md``).
     """
 
     def __init__(
