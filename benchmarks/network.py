@@ -83,7 +83,8 @@ def gap_of_network(
     :param Y: [N, 1]
     :param second: [N, 1]
     :param hidden: widths of the layers.
-    :param rate: of Adam at its peak; warm-up and fall are those of the paper's size.
+    :param rate: of Adam at its peak; warm-up and fall are those of the paper's size. Its memory for the scale of
+        gradients is Adam's usual thousand steps, where training has a hundred.
     """
     network = RecognitionNetwork(X.shape[1], hidden)
     adam = tf.keras.optimizers.Adam(rate)
