@@ -71,6 +71,11 @@ def test_means_and_standard_deviations(finals):
     assert list(table["train_size"]) == [4000, 4000]
 
 
+def test_equal_numbers_have_no_spread(finals):
+    assert np.std([3.04] * 3, ddof=1) > 0  # the mean is rounded
+    assert tables.experiment_table(finals("mnist", {"rbf": [3.04] * 3}), "mnist")["error_std"][0] == 0.0
+
+
 def test_diverged_runs_are_counted_and_never_dropped(finals):
     frame = finals("mnist", {"rbf": [2.0, 4.0, 90.0], "affine": [1.0, 1.0]})
     frame.loc[2, "diverged"] = True

@@ -250,7 +250,11 @@ def _mean(values: pd.Series) -> float:
 
 
 def _std(values: pd.Series) -> float:
-    return float(np.std(values.to_numpy(float), ddof=1)) if len(values) > 1 else float("nan")
+    if len(values) < 2:
+        return float("nan")
+    array = values.to_numpy(float)
+    # of equal numbers the mean is not always that number
+    return 0.0 if np.ptp(array) == 0.0 else float(np.std(array, ddof=1))
 
 
 def _angles(group: pd.DataFrame) -> dict[str, float]:
