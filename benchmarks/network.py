@@ -22,6 +22,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import numpy as np
 import pandas as pd
 import tensorflow as tf
+import tf_keras
 from scipy.optimize import minimize_scalar
 
 from orbitgp import configuration
@@ -29,7 +30,7 @@ from orbitgp.experiments.datasets import make_dataset
 from orbitgp.experiments.supervised import build_model, targets
 from orbitgp.files import write_text
 from orbitgp.likelihoods import Batch, RecognitionNetwork, Sites, polya_gamma_sites
-from orbitgp.training.optimiser import Optimiser
+from orbitgp.training.optimiser import BETA_2, Optimiser
 from orbitgp.training.schedules import cosine
 
 HERE = Path(__file__).resolve().parent
@@ -83,11 +84,10 @@ def gap_of_network(
     :param Y: [N, 1]
     :param second: [N, 1]
     :param hidden: widths of the layers.
-    :param rate: of Adam at its peak; warm-up and fall are those of the paper's size. Its memory for the scale of
-        gradients is Adam's usual thousand steps, where training has a hundred.
+    :param rate: of Adam at its peak; its memory, warm-up and fall are those of the paper's size.
     """
     network = RecognitionNetwork(X.shape[1], hidden)
-    adam = tf.keras.optimizers.Adam(rate)
+    adam = tf_keras.optimizers.Adam(rate, beta_2=BETA_2, jit_compile=False)
     variables = network.trainable_variables
     adam.build(variables)
     data = [tf.constant(array, tf.float64) for array in (X, Y, second)]
