@@ -174,7 +174,7 @@ def parts(optimiser: Any, repeats: int) -> dict[str, float]:
         return tape.gradient(bound, variables)
 
     stages = {  # draws are compiled into one loop with the kernel, so that they cannot be timed apart from it
-        "draws and kernel": lambda: sums(model._training_averages(model.scheme, batch[0], seed)),
+        "draws and kernel": lambda: sums(model._training_averages(batch[0], model.scheme, seed)),
         "solves": lambda: sums(quadratic()),
         "backward": lambda: sums(gradients()),
     }

@@ -22,7 +22,6 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import numpy as np
 import pandas as pd
 import tensorflow as tf
-import tf_keras
 from scipy.optimize import minimize_scalar
 
 from orbitgp import configuration
@@ -30,7 +29,8 @@ from orbitgp.experiments.datasets import make_dataset
 from orbitgp.experiments.supervised import build_model, targets
 from orbitgp.files import write_text
 from orbitgp.likelihoods import Batch, RecognitionNetwork, Sites, polya_gamma_sites
-from orbitgp.training.optimiser import BETA_2, Optimiser
+from orbitgp.training.adam import Adam
+from orbitgp.training.optimiser import Optimiser
 from orbitgp.training.schedules import cosine
 
 HERE = Path(__file__).resolve().parent
@@ -87,9 +87,8 @@ def gap_of_network(
     :param rate: of Adam at its peak; its memory, warm-up and fall are those of the paper's size.
     """
     network = RecognitionNetwork(X.shape[1], hidden)
-    adam = tf_keras.optimizers.Adam(rate, beta_2=BETA_2, jit_compile=False)
     variables = network.trainable_variables
-    adam.build(variables)
+    adam = Adam(variables)
     data = [tf.constant(array, tf.float64) for array in (X, Y, second)]
 
     def nothing() -> tf.Tensor:
@@ -99,10 +98,9 @@ def gap_of_network(
     def step(number: tf.Tensor) -> None:
         rows = tf.random.stateless_uniform([batch], tf.stack([0, number]), 0, len(X), tf.int32)
         images, labels, moments = (tf.gather(array, rows) for array in data)
-        adam.learning_rate.assign(tf.cast(rate * cosine(number / steps, 0.02, 0.01), adam.learning_rate.dtype))
         with tf.GradientTape() as tape:
             loss = -gained(labels, moments, network(Batch(images, labels), nothing)) * len(X) / batch
-        adam.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+        adam.apply(tape.gradient(loss, variables), rate * cosine(number / steps, 0.02, 0.01), number)
 
     for number in range(steps):
         step(tf.constant(number))

@@ -371,12 +371,23 @@ def test_compiled_it_says_the_same(data):
         found.append([bound, *tape.gradient(bound, model.trainable_variables)])
         assert all(gradient is not None for gradient in found[-1])
         model.scheme = paper_scheme(3)  # what was compiled for one scheme is not used for another
+        found[-1].append(bound_of_q(model.quadratic((smooth, data[1]), seed=[5, 6]), model))
         found[-1].append(model.elbo((smooth, data[1]), seed=[5, 6]))
         model.kernel.base.variance.assign(2.0)  # nor are parameters frozen in it
         found[-1].append(model.elbo((smooth, data[1]), seed=[5, 6]))
     for plain, compiled in zip(*found, strict=True):
         np.testing.assert_allclose(tf.convert_to_tensor(compiled), tf.convert_to_tensor(plain), rtol=1e-8, atol=1e-8)
     assert len({float(found[0][i]) for i in (0, -2, -1)}) == 3
+
+
+def test_compiled_it_takes_inputs_as_data(data):
+    X = tf.constant(data[0])
+    for compiled in (False, True):
+        model = make_model(noise(), scheme=Groups(2, 3), compiled=compiled)
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(X)
+            bounds = model.elbo((X, data[1]), seed=[5, 6]), model.quadratic((X, data[1]), seed=[5, 6]).constant
+        assert [tape.gradient(bound, X) is None for bound in bounds] == [compiled, compiled]
 
 
 @pytest.mark.parametrize("block", [None, 5])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -36,56 +35,54 @@ class DrawKernels:
         N, groups, size, D = tf.unstack(tf.shape(drawn))
         X, M = tf.reshape(drawn, [N, groups * size, D]), tf.shape(Z)[0]
         if self._is_exponential:
-            X = _divided(base.slice(X, None)[0], base.lengthscales)
-            Kaa = base.K_r2(square_distance(X, None))
-            Kfu = base.variance * _averaged_exponential(tf.reshape(X, [N * groups, size, tf.shape(X)[-1]]), Z)
+            between, average = _exponentials(base.slice(X, None)[0], base.lengthscales, Z, size)
+            Kaa, Kfu = base.variance * between, base.variance * average
         else:
             Kaa = base(X)
             Kfu = tf.reduce_mean(tf.reshape(base(tf.reshape(X, [-1, D]), Z), [N * groups, size, M]), axis=1)
         return Kaa, tf.reshape(Kfu, [N, groups, M])
 
 
-def _divided(X: tf.Tensor, lengthscales: TensorType) -> tf.Tensor:
-    """X/ℓ, [..., D], with a derivative that needs only the result: X itself need not stay in memory."""
+def _exponentials(X: tf.Tensor, lengthscales: TensorType, Z: tf.Tensor, size: int | tf.Tensor) -> list[tf.Tensor]:
+    """
+    exp(−½ ‖x − x'‖²) between all draws of an input, and mean_n exp(−½ ‖x_n − z‖²) over each ``size`` draws that follow
+    each other, with x = X/ℓ.
+
+    The derivative is written out. TensorFlow's own would keep and make some ten matrices of the size [N S, M], which
+    would set the peak of a training step's memory, and several copies of the draws. This one keeps one of each.
+
+    :param X: [N, S, D]
+    :param lengthscales: [] or [D]
+    :param Z: [M, D], divided by the lengthscales.
+    :return: [N, S, S] and [N S / size, M]
+    """
 
     @tf.custom_gradient
-    def divided(X: tf.Tensor, lengthscales: tf.Tensor) -> Any:
+    def exponentials(X: tf.Tensor, lengthscales: tf.Tensor, Z: tf.Tensor) -> Any:
         scaled = X / lengthscales
+        M, D = tf.unstack(tf.shape(Z))
+        flat = tf.reshape(scaled, [-1, D])
+        x_square = tf.einsum("nd,nd->n", flat, flat)[:, None]
+        z_square = tf.einsum("md,md->m", Z, Z)
+        to_Z = tf.exp(tf.matmul(flat, Z, transpose_b=True) - 0.5 * x_square - 0.5 * z_square)
+        grouped = tf.reshape(to_Z, [-1, size, M])
+        between = tf.exp(-0.5 * square_distance(scaled, None))
 
-        def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            along = -tf.einsum("nsd,nsd->d", upstream, scaled) / lengthscales
-            return upstream / lengthscales, along if lengthscales.shape.rank else tf.reduce_sum(along)
+        def gradient(of_between: tf.Tensor, of_average: tf.Tensor) -> tuple[tf.Tensor, ...]:
+            flat = tf.reshape(scaled, [-1, D])  # anew: a compiled function would keep a copy of what is reshaped
+            pull = tf.reshape(grouped * of_average[:, None, :] / tf.cast(size, flat.dtype), [-1, M])
+            of_Z = tf.matmul(pull, flat, transpose_a=True) - Z * tf.reduce_sum(pull, axis=0)[:, None]
+            each = of_between * between
+            both = each + tf.linalg.matrix_transpose(each)
+            of_scaled = tf.reshape(tf.matmul(pull, Z), tf.shape(scaled)) + tf.matmul(both, scaled)
+            weight = tf.reshape(tf.reduce_sum(pull, axis=1), tf.shape(scaled)[:2]) + tf.reduce_sum(both, axis=2)
+            of_scaled -= scaled * weight[:, :, None]
+            along = -tf.einsum("nsd,nsd->d", of_scaled, scaled) / lengthscales
+            return of_scaled / lengthscales, along if lengthscales.shape.rank else tf.reduce_sum(along), of_Z
 
-        return scaled, gradient
+        return (between, tf.reduce_mean(grouped, axis=1)), gradient
 
-    ones = tf.ones_like(lengthscales) if lengthscales.shape.rank == 0 else tf.ones([tf.shape(X)[-1]], X.dtype)
-    return divided(X, ones * lengthscales)
-
-
-@tf.custom_gradient
-def _averaged_exponential(
-    X: tf.Tensor, Z: tf.Tensor
-) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]]:
-    """
-    mean_n exp(−½ ‖x_n − z‖²), with its derivative written out: TensorFlow's own would keep and make some ten
-    matrices of the size [R n, M], and these would set the peak of a training step's memory.
-
-    :param X: [R, n, D]
-    :param Z: [M, D]
-    :return: [R, M]
-    """
-    shape = tf.shape(X)
-    flat = tf.reshape(X, [-1, shape[2]])
-    x_square = tf.einsum("nd,nd->n", flat, flat)[:, None]
-    z_square = tf.einsum("md,md->m", Z, Z)
-    exponentials = tf.exp(tf.matmul(flat, Z, transpose_b=True) - 0.5 * x_square - 0.5 * z_square)
-    grouped = tf.reshape(exponentials, [shape[0], shape[1], tf.shape(Z)[0]])
-
-    def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        share = upstream / tf.cast(shape[1], upstream.dtype)
-        pull = tf.reshape(grouped * share[:, None, :], tf.shape(exponentials))
-        of_X = tf.matmul(pull, Z) - flat * tf.reduce_sum(pull, axis=1, keepdims=True)
-        of_Z = tf.matmul(pull, flat, transpose_a=True) - Z * tf.reduce_sum(pull, axis=0)[:, None]
-        return tf.reshape(of_X, shape), of_Z
-
-    return tf.reduce_mean(grouped, axis=1), gradient
+    lengthscales = tf.convert_to_tensor(lengthscales)
+    if lengthscales.shape.rank:  # one in a list stands for all
+        lengthscales = tf.broadcast_to(lengthscales, tf.shape(X)[-1:])
+    return exponentials(X, lengthscales, Z)

@@ -9,7 +9,7 @@ import abc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -45,8 +45,7 @@ class Batch:
     index: tf.Tensor | None = None
 
 
-@dataclass(frozen=True)
-class Sites:
+class Sites(NamedTuple):
     """log p(y | f), or a lower bound to it, as linear · f − ½ precision · f² + constant for each input and output."""
 
     linear: tf.Tensor  #: [N, P]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,9 +29,10 @@ from orbitgp.estimators import (
     variance_of_average,
 )
 from orbitgp.evaluation import DrawKernels
+from orbitgp.factors import whitener
 from orbitgp.inducing import BasePoints
 from orbitgp.kernels import Invariant
-from orbitgp.likelihoods import Batch, Moments, expected_log_density, quadratic_sites
+from orbitgp.likelihoods import Batch, Moments, Sites, expected_log_density, quadratic_sites
 from orbitgp.orbits.sampling import split
 from orbitgp.precision import PRECISIONS, in_precision
 from orbitgp.schemes import Groups, Scheme
@@ -104,8 +106,9 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         :param block: how many inputs are worked on at a time, None for all: the batch's draws and kernel stay in memory
             for the gradient, but not what is computed on the way, for some more time
             (benchmarks/step.md).
-        :param compiled: whether XLA compiles the draws and the kernel in training (not the factorisations, which it
-            makes slower): fewer and larger operations, for a longer start. Not together with ``block``.
+        :param compiled: whether XLA compiles a training step from the draws to the terms of the bound (not the
+            factorisations, which it makes slower): fewer and larger operations, for a longer start. Inputs are data
+            then, with no derivative by them. Not together with ``block``.
         :param jitter: added to the diagonal of k_uu; GPflow's default if None. It is a variable, ``model.jitter``.
         :param prediction_samples: draws for each input in predictions, unless these say otherwise.
         :param seed: decides all draws.
@@ -131,9 +134,10 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
             raise ValueError(
                 "compiled=True works on the whole batch, since XLA cannot leave a loop's results; drop block"
             )
-        self._training_averages = self._orbit_averages
+        self._training_averages, self._training_terms = self._orbit_averages, self._quadratic_terms
         if compiled:
-            self._training_averages = tf.function(self._orbit_averages, jit_compile=True, autograph=False)
+            self._training_averages = _compiled(self._orbit_averages)
+            self._training_terms = _compiled(self._quadratic_terms)
         self.prediction_samples = checks.integer("prediction_samples", prediction_samples, least=1)
         self.seed = checks.integer("seed", seed, least=0)
 
@@ -176,30 +180,20 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         """
         if not self.whiten or self.q_sqrt.shape[0] != 1:
             raise ValueError("the bound is quadratic in one q for all outputs: it needs whiten=True and one covariance")
-        batch, seed = self._batch(data), tf.convert_to_tensor(seed)
-        L = tf.linalg.cholesky(self._Kuu())
-        sites = quadratic_sites(self.likelihood, batch, lambda: self._moments(batch.X, L, split(seed, 1)).second)
+        batch, seed, Kuu = self._batch(data), tf.convert_to_tensor(seed), self._Kuu()
+
+        def second_moments() -> tf.Tensor:
+            return self._moments(batch.X, tf.linalg.cholesky(Kuu), split(seed, 1)).second
+
+        sites = quadratic_sites(self.likelihood, batch, second_moments)
         if sites.precision.shape[-1] != 1:
             raise ValueError(
                 f"{type(self.likelihood).__name__} with {self.num_latent_gps} outputs has a precision for each of "
                 "them, and no single covariance of q is the best for all"
             )
-        weights = self.scheme.weights(self.kernel.orbit)
-        k_ff, Kfu = self._training_averages(self.scheme, batch.X, split(seed, 0))
-        M, groups = Kfu.shape[2], Kfu.shape[1]
-        phi = tf.reshape(tf.linalg.triangular_solve(L, _as_columns(Kfu)), [M, -1, groups])  # [M, N, G]
-        total = tf.reduce_sum(phi, axis=2)
-        # Σ_gg' w_gg' φ_g φ_g'ᵀ as one product: each φ_g with the sum of its partners
-        partners = weights.different * total[:, :, None] + (weights.same - weights.different) * phi
-        weighted = tf.reshape(phi * sites.precision[None], [M, -1])
-        precision = tf.matmul(weighted, tf.reshape(partners, [M, -1]), transpose_b=True)
-        ceiling = tf.matmul(weighted, tf.reshape(phi, [M, -1]), transpose_b=True) / groups
-        linear = tf.matmul(total / groups, sites.linear)
-        unexplained = tf.reduce_sum(sites.precision[:, 0] * k_ff) - tf.linalg.trace(precision)
-        constant = tf.reduce_sum(sites.constant) - 0.5 * self.num_latent_gps * unexplained
+        found = self._training_terms(batch.X, self.scheme, sites, whitener(Kuu), split(seed, 0))
         scale = self._scale(batch)
-        symmetric = 0.5 * (precision + tf.transpose(precision))
-        return Quadratic(scale * linear, scale * symmetric, scale * constant, scale * ceiling)
+        return Quadratic(*(scale * term for term in found))
 
     def prior_kl(self) -> tf.Tensor:
         """KL(q(u) ‖ p(u)), summed over outputs."""
@@ -318,14 +312,14 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         :param L: [M, M]
         """
         weights = self.scheme.weights(self.kernel.orbit)
-        k_ff, Kfu = self._training_averages(self.scheme, X, seed)
+        k_ff, Kfu = self._training_averages(X, self.scheme, seed)
         N, groups = tf.shape(Kfu)[0], Kfu.shape[1]
         columns = self._project(L, _as_columns(Kfu))
         means = tf.reshape(tf.matmul(columns, self.q_mu, transpose_a=True), [N, groups, self.num_latent_gps])
         variance = k_ff[:, None] + self._explained_variance(L, columns, groups, weights)
         return Moments(average(means), square_of_average(means, weights), variance)
 
-    def _orbit_averages(self, scheme: Scheme, X: tf.Tensor, seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def _orbit_averages(self, X: tf.Tensor, scheme: Scheme, seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """
         :param scheme: an argument, so that what was compiled for one scheme is not used for another.
         :return: [N] estimates of k_ff, and [N, G, M] averages of k_fu over each group, both in float64.
@@ -339,6 +333,30 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
             return evaluate(tf.constant(0), X)
         k_ff, Kfu = map_blocks(evaluate, X, self.block, (gpflow.default_float(),) * 2)
         return k_ff, tf.ensure_shape(Kfu, [None, scheme.group_count, None])
+
+    def _quadratic_terms(
+        self, X: tf.Tensor, scheme: Scheme, sites: Sites, W: tf.Tensor, seed: tf.Tensor
+    ) -> tuple[tf.Tensor, ...]:
+        """
+        :param X: [N, D]
+        :param sites: of each input, with one precision for all outputs.
+        :param W: [M, M], what whitens u.
+        :return: the fields of :class:`Quadratic`, of these inputs alone.
+        """
+        weights = scheme.weights(self.kernel.orbit)
+        k_ff, Kfu = self._orbit_averages(X, scheme, seed)
+        groups, M = Kfu.shape[1], Kfu.shape[2]
+        phi = tf.reshape(tf.matmul(W, _as_columns(Kfu)), [M, -1, groups])  # [M, N, G]
+        total = tf.reduce_sum(phi, axis=2)
+        # Σ_gg' w_gg' φ_g φ_g'ᵀ as one product: each φ_g with the sum of its partners
+        partners = weights.different * total[:, :, None] + (weights.same - weights.different) * phi
+        weighted = tf.reshape(phi * sites.precision[None], [M, -1])
+        precision = tf.matmul(weighted, tf.reshape(partners, [M, -1]), transpose_b=True)
+        ceiling = tf.matmul(weighted, tf.reshape(phi, [M, -1]), transpose_b=True) / groups
+        linear = tf.matmul(total / groups, sites.linear)
+        unexplained = tf.reduce_sum(sites.precision[:, 0] * k_ff) - tf.linalg.trace(precision)
+        constant = tf.reduce_sum(sites.constant) - 0.5 * self.num_latent_gps * unexplained
+        return linear, 0.5 * (precision + tf.transpose(precision)), constant, ceiling
 
     def _draw_kernels(self) -> DrawKernels:
         """The base kernel at draws and at Z, in the precision of computation."""
@@ -411,6 +429,19 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         covariance = Kff - tf.matmul(phi, phi, transpose_a=True) + tf.matmul(spread, spread, transpose_a=True)
         shape = tf.concat([[self.num_latent_gps], tf.shape(Kff)], axis=0)
         return tf.matmul(columns, self.q_mu, transpose_a=True), tf.broadcast_to(covariance, shape)
+
+
+def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """
+    By XLA, with the first argument as data: a compiled function has the derivatives by all of its arguments, wanted or
+    not, and that by images would be a fifth of its time.
+    """
+
+    @tf.function(jit_compile=True, autograph=False)
+    def compiled(X: tf.Tensor, *others: Any) -> Any:
+        return function(tf.stop_gradient(X), *others)
+
+    return lambda X, *others: compiled(tf.stop_gradient(X), *others)  # no derivative, where else it would be zero
 
 
 def _averaged(kernels: DrawKernels, drawn: tf.Tensor, weights: PairWeights) -> tuple[tf.Tensor, tf.Tensor]:

@@ -55,6 +55,27 @@ def test_values_and_gradients_are_those_of_the_function(small, N, together, eage
         np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-14)
 
 
+@pytest.mark.parametrize("compiled", [True, False])
+def test_where_there_is_a_gpu_all_rows_go_at_once_and_only_arguments_are_kept(small, monkeypatch, compiled):
+    small(0, 1)
+    monkeypatch.setattr(fusion.tf.config, "list_logical_devices", lambda kind: [kind])
+    fused, tensors = Fused(function), inputs(6)
+    weights = tf.constant(np.random.default_rng(0).normal(size=(6, 5)))
+    seen = []
+
+    def call(images, moves):
+        seen.append(fused((images, moves), moves.shape))
+        return seen[-1]
+
+    compute = tf.function(value_and_gradients, autograph=False, jit_compile=compiled)
+    for found, expected in zip(
+        compute(call, tensors, weights), value_and_gradients(function, tensors, weights), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-14)
+    operations = [operation.type for operation in seen[0].graph.get_operations()]
+    assert operations.count("Sin") == 3  # once forward, and once more for the derivative by each argument
+
+
 def test_few_pixels_are_not_worth_a_compilation(small):
     small(30, 1000)
     seen = []

@@ -27,8 +27,9 @@ class Fused:
         :param function: tensors [N, …] → [N, …], of the first one's type, each row on its own, with a gradient for each
             of them. It is compiled once for each set of shapes.
         """
-        self._function, self._forward, self._backward = function, _compiled(function), _compiled(self._gradient)
-        self._run = tf.custom_gradient(self._forward_with_gradient)
+        self._function = function
+        self._plain = _keeping_arguments(function, self._gradient)
+        self._fused = _keeping_arguments(_compiled(function), _compiled(self._gradient))
 
     def __call__(self, inputs: tuple[tf.Tensor, ...], pixels: Sequence[int | None]) -> tf.Tensor:
         """
@@ -36,13 +37,14 @@ class Fused:
         :param pixels: [N, …], the shape of what it works on, as far as it is known.
         """
         known = [side for side in pixels if side is not None]
-        few = len(known) == len(pixels) and math.prod(known) <= WORTHWHILE
-        if few or tf.config.list_logical_devices("GPU"):  # there the model compiles this and more, all rows at once
+        if len(known) == len(pixels) and math.prod(known) <= WORTHWHILE:
             return self._function(*inputs)
+        if tf.config.list_logical_devices("GPU"):  # there the model compiles this and more, all rows at once
+            return self._plain(*inputs)
         rows = max(1, TOGETHER // math.prod(side or 1 for side in pixels[1:]))
         if pixels[0] is None or pixels[0] <= rows:  # of unknown size, a few rows would be filled up to a whole block
-            return self._run(*inputs)
-        return checkpointed(self._run, inputs, rows)
+            return self._fused(*inputs)
+        return checkpointed(self._fused, inputs, rows)
 
     def _gradient(self, wanted: int, inputs: tuple[tf.Tensor, ...], upstream: tf.Tensor) -> tf.Tensor:
         with tf.GradientTape(watch_accessed_variables=False) as tape:
@@ -50,9 +52,20 @@ class Fused:
             result = self._function(*inputs)
         return tape.gradient(result, inputs[wanted], output_gradients=upstream)
 
-    def _forward_with_gradient(self, *inputs: tf.Tensor) -> tuple[tf.Tensor, Callable[..., tuple[tf.Tensor, ...]]]:
+
+def _keeping_arguments(
+    forward: Callable[..., tf.Tensor], backward: Callable[..., tf.Tensor]
+) -> Callable[..., tf.Tensor]:
+    """
+    :param backward: (which argument, all of them, upstream) → the derivative by that argument.
+    """
+
+    @tf.custom_gradient
+    def run(*inputs: tf.Tensor) -> tuple[tf.Tensor, Callable[..., tuple[tf.Tensor, ...]]]:
         def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, ...]:
             # one for each argument: where TensorFlow has a graph, those that nobody asks for fall away
-            return tuple(self._backward(i, inputs, upstream) for i in range(len(inputs)))
+            return tuple(backward(i, inputs, upstream) for i in range(len(inputs)))
 
-        return self._forward(*inputs), gradient
+        return forward(*inputs), gradient
+
+    return run

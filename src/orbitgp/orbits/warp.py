@@ -95,8 +95,8 @@ def _cell(coordinate: tf.Tensor, length: tf.Tensor) -> tuple[tf.Tensor, tf.Tenso
 
 def _cell_polynomials(images: tf.Tensor) -> tf.Tensor:
     """
-    Coefficients of a + b x + c y + d x y in each cell between four pixels, the ring of zeros included. One gather
-    of four numbers then replaces four gathers of one, and the derivatives come from the same four.
+    Coefficients of a + b x + c y + d x y in each cell between four pixels, the ring of zeros included: one index for
+    all four, and the derivatives come from the same four.
 
     :return: [N, H + 1, W + 1, 4 C]
     """
@@ -121,8 +121,8 @@ def _interpolate(
     :return: [N, ..., C]
     """
 
-    def coefficients() -> list[tf.Tensor]:
-        return tf.split(tf.gather(cells, index, batch_dims=1), 4, axis=-1)
+    def coefficients() -> list[tf.Tensor]:  # each by itself: XLA makes them part of the loop that they are used in
+        return [tf.gather(part, index, batch_dims=1) for part in tf.split(cells, 4, axis=-1)]
 
     def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor | None, ...]:
         _, b, c, d = coefficients()

@@ -7,6 +7,7 @@ import tensorflow as tf
 from gpflow.base import Module, TensorType
 
 from orbitgp import checks
+from orbitgp.factors import inverse_triangle
 from orbitgp.models import InvariantSVGP, Quadratic
 
 SCALES = ("ceiling", "precision")
@@ -27,6 +28,9 @@ class NaturalPosterior(Module):
     apart and their average does not, Λ is small and the noise of ∇_m is not: under wide orbits such steps grow until
     nothing is finite. C is instead a running mean of the batches' ceilings I + Σ θ φ_g φ_gᵀ, which bound that noise.
     Where nothing is drawn at random, C is Λ's target and the step is the natural one.
+
+    C has this batch's ceiling in it, and must: with the C of the step before, steps in directions that the batch sees
+    for the first time are as large as they like, and ±180° of Fig. 3 lost its bound for hundreds of steps.
     """
 
     def __init__(self, model: InvariantSVGP, scale: str = "ceiling") -> None:
@@ -45,7 +49,7 @@ class NaturalPosterior(Module):
 
     def inverse_factor(self) -> tf.Tensor:
         """R⁻¹ [M, M] with Λ = R Rᵀ; the covariance is R⁻ᵀ R⁻¹."""
-        return tf.linalg.triangular_solve(self.factor, tf.eye(self.factor.shape[0], dtype=self.factor.dtype))
+        return inverse_triangle(self.factor)
 
     def prior_kl(self, covariance: tf.Tensor) -> tf.Tensor:
         """
@@ -69,7 +73,7 @@ class NaturalPosterior(Module):
         for variable in (self.precision, self.ceiling):
             variable.assign(precision)
         self.factor.assign(tf.linalg.cholesky(precision))
-        self.mean.assign(tf.linalg.cholesky_solve(self.factor, linear))
+        self.mean.assign(_solve(self.factor, linear))
 
     def step(self, quadratic: Quadratic, rho: TensorType, inverse_factor: tf.Tensor) -> None:
         """
@@ -85,7 +89,7 @@ class NaturalPosterior(Module):
         gradient = quadratic.linear - tf.matmul(quadratic.precision, self.mean) - self.mean
         factor = tf.linalg.cholesky(precision)
         scale = tf.linalg.cholesky(ceiling) if self._scale == "ceiling" else factor
-        self.mean.assign_add(rho * tf.linalg.cholesky_solve(scale, gradient))
+        self.mean.assign_add(rho * _solve(scale, gradient))
         self.precision.assign(precision)
         self.factor.assign(factor)
         self.ceiling.assign(ceiling)
@@ -99,6 +103,12 @@ class NaturalPosterior(Module):
             parameter.unconstrained_variable.assign(parameter.transform.inverse(value))
 
 
+def _solve(factor: TensorType, columns: tf.Tensor) -> tf.Tensor:
+    """(R Rᵀ)⁻¹ b from R [M, M] and b [M, P]."""
+    inverse = inverse_triangle(factor)
+    return tf.matmul(inverse, tf.matmul(inverse, columns), transpose_a=True)
+
+
 def inverse_root(precision: TensorType) -> tf.Tensor:
     """
     :param precision: [M, M] Λ
@@ -106,8 +116,7 @@ def inverse_root(precision: TensorType) -> tf.Tensor:
         factorisation from the last row up, and T = U⁻ᵀ.
     """
     upper = tf.reverse(tf.linalg.cholesky(tf.reverse(precision, [0, 1])), [0, 1])
-    eye = tf.eye(tf.shape(upper)[0], dtype=upper.dtype)
-    return tf.linalg.triangular_solve(tf.transpose(upper), eye, lower=True)
+    return inverse_triangle(tf.transpose(upper))
 
 
 def best_posterior(quadratic: Quadratic) -> tuple[tf.Tensor, tf.Tensor]:

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-import tf_keras
 
 from orbitgp import checks
 from orbitgp.likelihoods import IndependentGroups
 from orbitgp.models import InvariantSVGP
 from orbitgp.orbits.sampling import split
+from orbitgp.training.adam import Adam
 from orbitgp.training.natural import NaturalPosterior
 from orbitgp.training.schedules import cosine, geometric
 
@@ -21,9 +21,6 @@ BATCH, DRAWS = 0, 1  # streams of random numbers in a step
 
 #: images for each inducing point in the first estimate of q: several, so that no direction is left unseen
 START_IMAGES = 4
-
-#: a memory of a hundred steps for the scale of gradients: they shrink by orders of magnitude as q settles
-BETA_2 = 0.99
 
 
 class Optimiser:
@@ -50,12 +47,7 @@ class Optimiser:
             self.posterior = NaturalPosterior(model, settings["natural"]["scale"])
         self._sites_need_q = any(isinstance(part, IndependentGroups) for part in model.submodules)
         self._groups = _parameter_groups(model, with_posterior=self.posterior is None)
-        self._adam = {
-            name: tf_keras.optimizers.Adam(settings["rates"][name], beta_2=BETA_2, jit_compile=False)
-            for name in self._groups
-        }
-        for name, variables in self._groups.items():
-            self._adam[name].build(variables)
+        self._adam = {name: Adam(variables) for name, variables in self._groups.items()}
         if self.posterior is not None:
             self._start(self.posterior)
         self.advance = tf.function(self._advance, autograph=False)  # AutoGraph would triple the time to the first step
@@ -166,9 +158,8 @@ class Optimiser:
         share = cosine(progress, self._settings["warmup"], self._settings["floor"])
         start = 0
         for name, variables in self._groups.items():
-            adam = self._adam[name]
-            adam.learning_rate.assign(tf.cast(self._settings["rates"][name] * share, adam.learning_rate.dtype))
-            adam.apply_gradients(zip(gradients[start : start + len(variables)], variables, strict=True))
+            mine = gradients[start : start + len(variables)]
+            self._adam[name].apply(mine, self._settings["rates"][name] * share, self.step)
             start += len(variables)
 
 
