@@ -1,9 +1,10 @@
 """
 A training step in the paper's size, part by part, against what the machine could do; what each trick is worth; what a
-step of each experiment takes; and how many trainings a GPU should have at once.
+step of each experiment takes; how many trainings a GPU should have at once; and an earlier commit beside this one.
 
     python benchmarks/gpu.py            # on a GPU, ten minutes; writes benchmarks/gpu.csv and gpu.md
     python benchmarks/gpu.py --only targets    # one table, here from results/paper; the others stay as they are
+    git worktree add ../earlier 6f4a543 && python benchmarks/gpu.py --only earlier --earlier ../earlier
 
 Ceilings (products, memory) are measured in the same run. A part's floor is what its operations and its bytes would
 take at these ceilings, whichever is longer; bytes count what must be read and written once if nothing is kept in
@@ -62,6 +63,9 @@ VARIANTS = (
     "rotated/rotation_plain",
     "parity/rotation_90_from_20",
 )
+
+#: whose steps an earlier commit is compared by, and how many trainings at a time
+COMPARED, COMPARED_LANES = ("parity/rotation_90_from_20", "mnist/affine"), 6
 
 #: trainings at a time, and whether CUDA's Multi-Process Service lets their operations run side by side
 LANES = ((1, False), (3, False), (3, True), (6, True))
@@ -244,9 +248,40 @@ def measure_lanes(given: argparse.Namespace) -> list[Row]:
     for lanes, shared in LANES:
         name = f"{lanes} training{'s' * (lanes > 1)}{', MPS' * shared}"
         with multi_process_service() if shared else contextlib.nullcontext(True) as available:
-            rate = together(given, lanes) if available else float("nan")
+            rate = float("nan")
+            if available:
+                with trainings(given, lanes) as workers:
+                    rate = together(workers)
         rows.append({"table": "lanes", "name": name, "value": rate})
     return rows
+
+
+def measure_earlier(given: argparse.Namespace) -> list[Row]:
+    """Steps a second of another checkout and of this one, in turns, alone and several at once."""
+    rows, commits = [], " → ".join(map(_commit, (given.earlier, HERE)))
+    with multi_process_service() as shared:
+        for run in COMPARED:
+            with (
+                trainings(given, COMPARED_LANES, run, given.earlier) as theirs,
+                trainings(given, COMPARED_LANES, run) as ours,
+            ):
+                for lanes in (1, COMPARED_LANES):
+                    rates = [(together(theirs[:lanes]), together(ours[:lanes])) for _ in range(2)]
+                    earlier, now = (sum(both) / len(rates) for both in zip(*rates, strict=True))
+                    name = f"{run}, {lanes} at once{', MPS' * shared}" if lanes > 1 else f"{run}, alone"
+                    found = {"value": now, "earlier": earlier, "commits": commits}
+                    rows.append({"table": "earlier", "name": name, **found})
+    return rows
+
+
+def _commit(folder: Path) -> str:
+    """Its short name, with a plus where files differ from it."""
+    return subprocess.run(
+        ["git", "-C", str(folder), "describe", "--always", "--exclude=*", "--dirty=+"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
 
 
 def measure_targets(given: argparse.Namespace) -> list[Row]:
@@ -288,27 +323,53 @@ def multi_process_service() -> Iterator[bool]:
                 del os.environ[place]
 
 
-def together(given: argparse.Namespace, lanes: int) -> float:
+@contextlib.contextmanager
+def trainings(
+    given: argparse.Namespace, lanes: int, run: str = "mnist/affine", checkout: Path | None = None
+) -> Iterator[list[subprocess.Popen[str]]]:
     """
-    :return: steps a second of so many trainings, all of which are warm before the first is timed; NaN if one fails.
+    So many, each in a process of its own, that wait to be timed.
+
+    :param checkout: whose library and settings are used; those of this file if None.
     """
-    size = ["--batch", str(given.batch), "--inducing", str(given.inducing), "--seconds", str(given.seconds)]
-    command = [sys.executable, str(Path(__file__)), "--only", "worker", *size]
+    size = ["--inducing", str(given.inducing), "--seconds", str(given.seconds)]
+    if given.variant_batch is not None:
+        size += ["--variant-batch", str(given.variant_batch)]
+    command = [sys.executable, str(Path(__file__).resolve()), "--only", "worker", "--run", run, *size]
+    root = HERE.parent if checkout is None else checkout.resolve()
+    places = [str(root / "src"), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     workers = [
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(lanes)
+        subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=root,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, places))},
+        )
+        for _ in range(lanes)
     ]
     try:
-        if not all(_line_from(worker) for worker in workers):
-            return float("nan")
-        for worker in workers:
-            assert worker.stdin is not None
-            worker.stdin.write("\n")
-            worker.stdin.flush()
-        return sum(float(_line_from(worker) or "nan") for worker in workers)
+        yield workers
     finally:
         for worker in workers:
             worker.kill()
             worker.communicate()
+
+
+def together(workers: list[subprocess.Popen[str]]) -> float:
+    """
+    :return: steps a second of these trainings, all of which are warm before the first is timed; NaN if one fails.
+    """
+    rates = []
+    for order in ("warm", "go"):  # each answers a line with a line
+        for worker in workers:
+            assert worker.stdin is not None
+            with contextlib.suppress(BrokenPipeError):
+                worker.stdin.write(f"{order}\n")
+                worker.stdin.flush()
+        rates = [float(_line_from(worker) or "nan") for worker in workers]
+    return sum(rates)
 
 
 def _line_from(worker: subprocess.Popen[str]) -> str:
@@ -318,24 +379,25 @@ def _line_from(worker: subprocess.Popen[str]) -> str:
 
 
 def work(given: argparse.Namespace) -> None:
-    """One of several trainings: says that it is warm, waits for a line, and says how many steps a second it made."""
+    """One of several trainings. To "warm" it answers 0 once it is; to "go", how many steps a second it made."""
     import tensorflow as tf
 
-    optimiser, few = build(specification({}, given.batch, given.inducing)), tf.constant(10)
+    optimiser, few = build(specification({}, given.variant_batch, given.inducing, given.run)), tf.constant(10)
     optimiser.advance(few)[0].numpy()
-    sys.stdout.write("warm\n")
-    sys.stdout.flush()
-    sys.stdin.readline()
-    done, start = 0, time.perf_counter()
-    while time.perf_counter() < start + given.seconds:
-        optimiser.advance(few)[0].numpy()
-        done += 10
-    sys.stdout.write(f"{done / (time.perf_counter() - start)}\n")
+    for order in sys.stdin:
+        done, start, rate = 0, time.perf_counter(), 0.0
+        while order.strip() == "go" and time.perf_counter() < start + given.seconds:
+            optimiser.advance(few)[0].numpy()
+            done += 10
+            rate = done / (time.perf_counter() - start)
+        sys.stdout.write(f"{rate}\n")
+        sys.stdout.flush()
 
 
 #: lanes first: they should find a GPU that this process has not touched
 TABLES: dict[str, Callable[[argparse.Namespace], list[Row]]] = {
     "lanes": measure_lanes,
+    "earlier": measure_earlier,
     "parts": measure_parts,
     "tricks": measure_tricks,
     "variants": measure_variants,
@@ -390,6 +452,15 @@ def _shown_lanes(rows: Any) -> list[str]:
     return _table(head, [cell if float(cell[1]) else (cell[0], "not to be had here", "") for cell in cells])
 
 
+def _shown_earlier(rows: Any) -> list[str]:
+    earlier, now = rows.commits.iloc[0].split(" → ")
+    cells = [
+        (row.name, f"{row.earlier:.0f}", f"{row.value:.0f}", f"{row.value / row.earlier:.2f}")
+        for row in rows.itertuples()
+    ]
+    return _table(("steps a second, all together", earlier, now, "ratio"), cells)
+
+
 def _shown_targets(rows: Any, variants: Any) -> list[str]:
     """Steps are those of the runs; alone they would have taken what a step alone takes."""
     alone = dict(zip(variants.name, variants.value / 1e3, strict=True))
@@ -413,6 +484,7 @@ SHOWN: dict[str, Callable[[Any], list[str]]] = {
     "trick": _shown_tricks,
     "variant": _shown_variants,
     "lanes": _shown_lanes,
+    "earlier": _shown_earlier,
 }
 
 
@@ -443,16 +515,21 @@ def _command(arguments: list[str]) -> str:
 def main() -> None:
     """Reads the arguments and writes the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", choices=[*TABLES, "worker"], default=[*TABLES], help="which tables")
+    usual = [name for name in TABLES if name != "earlier"]
+    parser.add_argument("--only", nargs="+", choices=[*TABLES, "worker"], default=usual, help="which tables")
+    parser.add_argument("--earlier", type=Path, help="a checkout of another commit, for the table of that name")
     parser.add_argument("--batch", type=int, default=2000)
     parser.add_argument("--variant-batch", type=int, help="for every experiment, instead of its own")
     parser.add_argument("--inducing", type=int, default=750)
     parser.add_argument("--side", type=int, default=8192, help="of the matrices that ceilings are measured with")
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=8.0, help="that trainings side by side are timed for")
+    parser.add_argument("--run", default="mnist/affine", help="of a worker")
     parser.add_argument("--runs", type=Path, default=HERE.parent / "results" / "paper" / "runs", help="for targets")
     parser.add_argument("--folder", type=Path, default=HERE, help="where gpu.csv and gpu.md go")
     given = parser.parse_args()
+    if "earlier" in given.only and (given.earlier is None or not (given.earlier / "src" / "orbitgp").is_dir()):
+        parser.error(f"--earlier must name a checkout of this project, got {given.earlier}")
     if given.only == ["worker"]:
         work(given)
         return

@@ -122,7 +122,7 @@ def stages(model: Any, X: Any, Y: Any) -> dict[str, Callable[[], Any]]:
 
     @tf.function
     def draw_and_kernel() -> tf.Tensor:
-        return model._orbit_averages(model.scheme, X, seed())
+        return model._orbit_averages(X, model.scheme, seed())
 
     @tf.function
     def forward() -> tf.Tensor:

@@ -4,6 +4,7 @@ import importlib.util
 import shutil
 import sys
 from argparse import Namespace
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -131,8 +132,42 @@ def test_the_time_to_the_papers_error_is_read_from_the_runs(gpu, tmp_path):
 
 
 def test_trainings_side_by_side_are_added_up(gpu):
-    given = Namespace(batch=4, inducing=6, seconds=0.1)
-    assert gpu.together(given, lanes=2) > 0
+    given = Namespace(variant_batch=4, inducing=6, seconds=0.1)
+    with gpu.trainings(given, 2) as workers:
+        first, both = gpu.together(workers[:1]), gpu.together(workers)
+    assert first > 0
+    assert both > 0
+    assert [worker.returncode for worker in workers] == [-9, -9]
+    with gpu.trainings(given, 1, run="mnist/no_such_run") as workers:
+        assert np.isnan(gpu.together(workers))
+
+
+def test_an_earlier_commit_stands_beside_this_one(gpu, tmp_path, monkeypatch):
+    began = []
+
+    @contextmanager
+    def trainings(given, lanes, run, checkout=None):
+        began.append((lanes, run, checkout))
+        yield [2.0 if checkout else 3.0] * lanes
+
+    monkeypatch.setattr(gpu, "trainings", trainings)
+    monkeypatch.setattr(gpu, "together", sum)
+    monkeypatch.setattr(gpu, "multi_process_service", lambda: nullcontext(True))
+    monkeypatch.setattr(gpu, "_commit", lambda folder: "abc" if folder == tmp_path else "def+")
+    rows = gpu.measure_earlier(Namespace(earlier=tmp_path))
+    assert began == [(6, run, place) for run in gpu.COMPARED for place in (tmp_path, None)]
+    gpu.write(pd.DataFrame(rows).assign(command="the command", device="the device"), tmp_path)
+    text = (tmp_path / "gpu.md").read_text()
+    assert "| steps a second, all together | abc | def+ | ratio |" in text
+    assert "| mnist/affine, alone | 2 | 3 | 1.50 |" in text
+    assert "| mnist/affine, 6 at once, MPS | 12 | 18 | 1.50 |" in text
+
+
+def test_without_a_checkout_there_is_no_earlier_commit(gpu, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["gpu.py", "--only", "earlier", "--earlier", str(tmp_path)])
+    with pytest.raises(SystemExit):
+        gpu.main()
+    assert f"--earlier must name a checkout of this project, got {tmp_path}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("run", ["mnist/rbf", "rotated/rotation_plain", "parity/rotation_90_from_20"])
