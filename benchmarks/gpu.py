@@ -275,13 +275,14 @@ def measure_earlier(given: argparse.Namespace) -> list[Row]:
 
 
 def _commit(folder: Path) -> str:
-    """Its short name, with a plus where files differ from it."""
-    return subprocess.run(
-        ["git", "-C", str(folder), "describe", "--always", "--exclude=*", "--dirty=+"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.strip()
+    """Its short name, with a plus where library or settings differ from it; empty where there is no repository."""
+
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True)
+        return done.stdout.strip()
+
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", ":/src", ":/config")
+    return git("rev-parse", "--short", "HEAD") + "+" * bool(changed)
 
 
 def measure_targets(given: argparse.Namespace) -> list[Row]:
@@ -410,8 +411,9 @@ def write(frame: Any, folder: Path) -> None:
     frame.to_csv(folder / "gpu.csv", index=False, float_format="%.6g")
     by_table = dict(list(frame.groupby("table", sort=False)))
     lines = ["# A training step in the paper's size", ""]
-    for (command, device), rows in frame.groupby(["command", "device"], sort=False):
-        lines.append(f"- {', '.join(rows.table.drop_duplicates())}: `{command}` on {device}")
+    frame = frame.fillna({"commit": "an earlier commit"})
+    for (command, device, commit), rows in frame.groupby(["command", "device", "commit"], sort=False):
+        lines.append(f"- {', '.join(rows.table.drop_duplicates())}: `{command}` on {device}, {commit}")
     lines += ["", "Milliseconds are those of one training that has the GPU to itself.", ""]
     for name, show in SHOWN.items():
         if name in by_table:
@@ -497,7 +499,7 @@ def measured(given: argparse.Namespace, command: str) -> Any:
     found = pd.DataFrame([row for name, measure in TABLES.items() if name in given.only for row in measure(given)])
     from orbitgp.training.devices import describe
 
-    found = found.assign(command=command)
+    found = found.assign(command=command, commit=_commit(HERE))
     found["device"] = found["device"].fillna(describe()) if "device" in found else describe()
     earlier = given.folder / "gpu.csv"
     if earlier.exists():

@@ -88,7 +88,7 @@ def test_a_step_on_the_gpu_is_compared_with_what_it_would_take_at_least(gpu, tmp
     rows += [{"table": "part", "name": name, "value": 2 * value, "floor": value} for name, value in floors.items()]
     rows += [{"table": "trick", "name": name, "value": value} for name, value in (("all", 10.0), ("one less", 20.0))]
     rows += [{"table": "lanes", "name": name, "value": value} for name, value in (("1", 80.0), ("3", np.nan))]
-    gpu.write(pd.DataFrame(rows).assign(command="the command", device="the device"), tmp_path)
+    gpu.write(pd.DataFrame(rows).assign(command="the command", device="the device", commit="abc"), tmp_path)
     text = (tmp_path / "gpu.md").read_text()
     assert "| one less | 20.00 | 2.00 |" in text and "`the command` on the device" in text
     assert "| 1 | 80 | 1.00 |" in text and "| 3 | not to be had here |  |" in text
@@ -103,6 +103,10 @@ def test_a_table_measured_anew_leaves_the_others_as_they_are(gpu, tmp_path, monk
         ("variant", "earlier", "old"),
         ("trick", "all", "new"),
     ]
+    gpu.write(found, tmp_path)
+    text = (tmp_path / "gpu.md").read_text()
+    assert "- variant: `old` on old, an earlier commit" in text
+    assert f"- trick: `new` on CPU, {found.commit.iloc[1]}" in text
 
 
 def test_the_command_is_recorded_without_the_folder(gpu):
@@ -124,9 +128,9 @@ def test_the_time_to_the_papers_error_is_read_from_the_runs(gpu, tmp_path):
         "mnist/affine, seed3": (20, 4.0)
     }
     rows += [{"table": "variant", "name": f"mnist/{name}", "value": 50.0} for name in ("affine", "rbf")]
-    gpu.write(pd.DataFrame(rows).assign(command="the command").fillna({"device": "the device"}), tmp_path)
+    gpu.write(pd.DataFrame(rows).assign(command="the command", commit="abc").fillna({"device": "the device"}), tmp_path)
     text = (tmp_path / "gpu.md").read_text()
-    assert "- target: `the command` on its GPU" in text
+    assert "- target: `the command` on its GPU, abc" in text
     assert "| mnist/affine, seed3 | 1.35 % | 20 | 1 | 4 |" in text
     assert "| mnist/rbf, seed0 | 2.15 % | not reached |  |  |" in text
 
@@ -156,7 +160,7 @@ def test_an_earlier_commit_stands_beside_this_one(gpu, tmp_path, monkeypatch):
     monkeypatch.setattr(gpu, "_commit", lambda folder: "abc" if folder == tmp_path else "def+")
     rows = gpu.measure_earlier(Namespace(earlier=tmp_path))
     assert began == [(6, run, place) for run in gpu.COMPARED for place in (tmp_path, None)]
-    gpu.write(pd.DataFrame(rows).assign(command="the command", device="the device"), tmp_path)
+    gpu.write(pd.DataFrame(rows).assign(command="the command", device="the device", commit="abc"), tmp_path)
     text = (tmp_path / "gpu.md").read_text()
     assert "| steps a second, all together | abc | def+ | ratio |" in text
     assert "| mnist/affine, alone | 2 | 3 | 1.50 |" in text
