@@ -449,7 +449,7 @@ def _shown_variants(rows: Any) -> list[str]:
 
 def _shown_lanes(rows: Any) -> list[str]:
     alone = rows.value.iloc[0]
-    cells = [(row.name, f"{row.value:.0f}", f"{row.value / alone:.2f}") for row in rows.fillna(0).itertuples()]
+    cells = [(row.name, f"{row.value:.0f}", f"{row.value / alone:.2f}") for row in rows.fillna({"value": 0}).itertuples()]
     head = ("at once, MNIST, affine", "steps a second, all together", "against one")
     return _table(head, [cell if float(cell[1]) else (cell[0], "not to be had here", "") for cell in cells])
 

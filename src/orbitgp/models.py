@@ -434,7 +434,7 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """
     By XLA, with the first argument as data: a compiled function has the derivatives by all of its arguments, wanted or
-    not, and that by images would be a fifth of its time.
+    not, and that by images would add up every pixel of every draw.
     """
 
     @tf.function(jit_compile=True, autograph=False)

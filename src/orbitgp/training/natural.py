@@ -29,8 +29,8 @@ class NaturalPosterior(Module):
     nothing is finite. C is instead a running mean of the batches' ceilings I + Σ θ φ_g φ_gᵀ, which bound that noise.
     Where nothing is drawn at random, C is Λ's target and the step is the natural one.
 
-    C has this batch's ceiling in it, and must: with the C of the step before, steps in directions that the batch sees
-    for the first time are as large as they like, and ±180° of Fig. 3 lost its bound for hundreds of steps.
+    C has this batch's ceiling in it. With a C that was a step older, ±180° of Fig. 3 lost its bound for hundreds of
+    steps, presumably by large steps in directions that no batch had shown before.
     """
 
     def __init__(self, model: InvariantSVGP, scale: str = "ceiling") -> None:
