@@ -448,8 +448,8 @@ def _shown_variants(rows: Any) -> list[str]:
 
 
 def _shown_lanes(rows: Any) -> list[str]:
-    alone = rows.value.iloc[0]
-    cells = [(row.name, f"{row.value:.0f}", f"{row.value / alone:.2f}") for row in rows.fillna({"value": 0}).itertuples()]
+    alone, known = rows.value.iloc[0], rows.fillna({"value": 0})
+    cells = [(row.name, f"{row.value:.0f}", f"{row.value / alone:.2f}") for row in known.itertuples()]
     head = ("at once, MNIST, affine", "steps a second, all together", "against one")
     return _table(head, [cell if float(cell[1]) else (cell[0], "not to be had here", "") for cell in cells])
 
