@@ -19,8 +19,9 @@ help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST)
 
 test: lint  ## check style and types, then run the tests with coverage
-	@# loadgroup: the tests that share a cluster stay in one process; -rs: what was skipped, and why
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --cov -rs
+	@# loadfile, as the tests of a file share what is dear to make; in their order, as sorted by number the longest come last;
+	@# -rs: what was skipped, and why
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --cov -rs
 
 run: .venv/.stamp  ## make every figure and table, and show the report; TIER=smoke or paper for another size
 	@[ -x $(BIN)/snakemake ] || { echo "the workflow needs Python 3.11 or 3.12, and .venv has $$($(BIN)/python -V);" \

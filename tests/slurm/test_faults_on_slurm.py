@@ -19,8 +19,6 @@ from slurm.conftest import GPUS
 from slurm.site import PROFILE, fill_in, snakemake
 from workspaces import Workspace, checkout
 
-pytestmark = pytest.mark.xdist_group("slurm")
-
 TIER = "faults"
 UNDISTURBED = "undisturbed"
 HIT_AT = 20  # the step from which on a training is hit: there is something to lose by then

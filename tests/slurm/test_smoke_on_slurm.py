@@ -8,8 +8,6 @@ from slurm.cluster import Cluster
 from slurm.site import fill_in, snakemake
 from workspaces import Workspace, checkout
 
-pytestmark = pytest.mark.xdist_group("slurm")
-
 # what says when, where and how long, and what is made of that
 DIFFERENT = {"logs", "benchmarks", "checkpoints", "provenance.json", "timing.csv", "report.html"}
 DIFFERENT |= {f"runs.{ending}" for ending in ("csv", "md", "tex", "html")}
