@@ -473,7 +473,8 @@ def _shown_targets(rows: Any, variants: Any) -> list[str]:
         else:
             seconds = row.value * alone[row.name.split(",")[0]]
             cells.append((row.name, f"{row.target} %", f"{row.value:.0f}", f"{seconds:.0f}", f"{row.seconds:.0f}"))
-    return _table(("run", "the paper's error", "steps to it", "s, at the ms above", "s, as it was run"), cells)
+    head = ("run", "the paper's error", "steps to it", "s, at the ms above", "s, as it was run, beside others")
+    return _table(head, cells)
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
