@@ -230,8 +230,24 @@ def test_the_report_names_the_best_angle(angle, tmp_path, monkeypatch, capsys):
     assert f"    python benchmarks/angle.py {words}\n" in text
     assert list(frame.images) == [20, 20, 30, 30]
     best = frame.loc[frame[frame.images == 30].evidence.idxmax()]
-    assert f"| 90 | 30 | {best.angle:g} | {best.evidence:.1f} | {best.lengthscale:g} |" in text
+    assert f"| 90 | all | 30 | {best.angle:g} | {best.evidence:.1f} | {best.lengthscale:g} |" in text
     assert text.count(" 0.0 ") == 2
+
+
+def test_digits_that_are_left_out_are_in_no_column_of_the_others(angle, tmp_path, monkeypatch, capsys):
+    words = "--true 45 90 --images 20 --step 90 --lengthscales 3 --without 6 9"
+    monkeypatch.setattr(sys, "argv", ["angle.py", *words.split(), "--folder", str(tmp_path)])
+    angle.main()
+    frame, text = pd.read_csv(tmp_path / "angle.csv"), capsys.readouterr().out
+    assert f"    python benchmarks/angle.py {words}\n" in text
+    assert "| angle, ° | ±45°, 20 | ±45°, 20, without 6 9 | ±90°, 20 | ±90°, 20, without 6 9 |" in text
+    others = angle.digits_without([6, 9])
+    assert sorted(set(others.train.labels)) == sorted(set(others.test.labels)) == [0, 1, 2, 3, 4, 5, 7, 8]
+    train = angle.parity(90, seed=0, data=others).train
+    kernel = angle.averaged_kernels(train.images[:20], 90, [3.0])[0, 0]
+    evidence, _, _ = angle.best_evidence(kernel, train.labels[:20].astype(float))
+    row = frame[(frame.true_angle == 90) & (frame.digits == "without 6 9") & (frame.angle == 90)]
+    assert row.evidence.item() == pytest.approx(evidence, rel=1e-5)
 
 
 def test_a_step_that_does_not_fit_is_refused(angle, monkeypatch, capsys):
