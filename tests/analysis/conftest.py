@@ -160,6 +160,16 @@ def toy_metrics() -> pd.DataFrame:
 
 
 @pytest.fixture(scope="session")
+def toy_halves() -> pd.DataFrame:
+    rows = [
+        {"model": model, "seen": seen, "log_marginal_likelihood": value, "first": value / 3, "second": 2 * value / 3}
+        for model, value in {"invariant": 1.86, "plain": -11.28, "antisymmetric": -27.44}.items()
+        for seen in ("above", "below")
+    ]
+    return pd.DataFrame(rows).assign(rmse=0.3, std_ratio=0.5)
+
+
+@pytest.fixture(scope="session")
 def toy_bounds() -> pd.DataFrame:
     exact = {"invariant": 1.86, "plain": -11.28}
     return pd.DataFrame(

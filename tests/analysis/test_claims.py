@@ -319,7 +319,7 @@ def paper_claims(root):
 
 
 @pytest.fixture()
-def all_tables(root, finals, toy_metrics, toy_bounds, insensitivity_frame, estimators_frame):
+def all_tables(root, finals, toy_metrics, toy_halves, toy_bounds, insensitivity_frame, estimators_frame):
     """Every table that a run of the paper's size makes, as the files have them."""
     config = configuration.load("paper", root / "config")
     rows = []
@@ -335,6 +335,7 @@ def all_tables(root, finals, toy_metrics, toy_bounds, insensitivity_frame, estim
     values = tables_module.read_paper_values(root / "config" / "paper_values.yaml")
     return {
         "toy": tables_module.toy_table(toy_metrics),
+        "toy_halves": tables_module.toy_halves_table(toy_halves),
         "toy_bounds": tables_module.toy_bounds_table(toy_bounds),
         "parity": tables_module.parity_table(frame, frame.assign(step=0)),
         "mnist": tables_module.mnist_table(frame, values),

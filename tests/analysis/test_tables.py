@@ -143,8 +143,9 @@ def test_parity_of_models_without_an_angle(finals):
 # ---- the toy ----
 
 
-def test_toy(toy_metrics, toy_bounds):
+def test_toy(toy_metrics, toy_halves, toy_bounds):
     assert list(tables.toy_table(toy_metrics)["model"]) == ["invariant", "plain"]
+    assert list(tables.toy_halves_table(toy_halves)["seen"]) == ["above", "below"] * 3
     table = tables.toy_bounds_table(toy_bounds)
     np.testing.assert_allclose(table["gap"], [40 / M**2 for M in (4, 8, 64)] * 2)
     assert "gap" not in toy_bounds
@@ -154,6 +155,7 @@ def test_toy(toy_metrics, toy_bounds):
     ("function", "fixture", "column"),
     [
         (tables.toy_table, "toy_metrics", "noise"),
+        (tables.toy_halves_table, "toy_halves", "seen"),
         (tables.toy_bounds_table, "toy_bounds", "inducing"),
         (tables.insensitivity_table, "insensitivity_frame", "variant"),
         (tables.estimators_table, "estimators_frame", "bias"),
@@ -223,7 +225,7 @@ def test_captions_say_the_size(quick):
     data = quick["datasets"]["mnist"]
     for word in (f"{data['train']:,} training", f"{data['test']:,} test", "“quick”", "inducing points", "steps of"):
         assert word in caption
-    for name in ("toy", "toy_bounds", "parity", "rotated", "insensitivity", "estimators", "runs"):
+    for name in ("toy", "toy_halves", "toy_bounds", "parity", "rotated", "insensitivity", "estimators", "runs"):
         assert tables.caption(name, quick).startswith(tables.TITLES[name])
         assert "“quick”" in tables.caption(name, quick)
 

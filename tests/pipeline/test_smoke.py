@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 FIGURES = ("fig1", "fig2", "fig2_bound", "fig3", "fig4", "fig5", "appendix_a", "appendix_b")
-TABLES = ("toy", "toy_bounds", "parity", "mnist", "rotated", "insensitivity", "estimators", "runs")
+TABLES = ("toy", "toy_halves", "toy_bounds", "parity", "mnist", "rotated", "insensitivity", "estimators", "runs")
 
 
 def test_every_figure_table_and_verdict_is_there(smoke):

@@ -212,6 +212,7 @@ INSENSITIVITY = [
 # each table with the files that it is made from
 TABLES = {
     "toy": [PATHS.toy("metrics.csv")],
+    "toy_halves": [PATHS.toy("halves.csv")],
     "toy_bounds": [PATHS.toy("bounds.csv")],
     **{experiment: results_of(experiment) for experiment in SETTINGS["experiments"]},
     "insensitivity": INSENSITIVITY,

@@ -9,6 +9,7 @@ rule toy:
     output:
         metrics=PATHS.toy("metrics.csv"),
         bounds=PATHS.toy("bounds.csv"),
+        halves=PATHS.toy("halves.csv"),
         surfaces=PATHS.toy("surfaces.npz"),
         settings=PATHS.toy("config.yaml"),
     log:

@@ -14,6 +14,7 @@ from orbitgp.measured import check
 
 MEASURED: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "toy": tables.toy_table,
+    "toy_halves": tables.toy_halves_table,
     "toy_bounds": tables.toy_bounds_table,
     "insensitivity": tables.insensitivity_table,
     "estimators": tables.estimators_table,

@@ -17,7 +17,7 @@ def main() -> None:
     prepare(threads=1)
     folder = given.output.parent
     run_toy(given.settings, folder)
-    results = [folder / name for name in ("metrics.csv", "bounds.csv", "surfaces.npz")]
+    results = [folder / name for name in ("metrics.csv", "bounds.csv", "halves.csv", "surfaces.npz")]
     measured.write_settings(given.output, given.settings, *results)
 
 

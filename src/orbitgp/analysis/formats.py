@@ -25,9 +25,14 @@ HEADINGS = {
     "elbo": "bound, nats",
     "elbo_std_error": "its std. error",
     "log_marginal_likelihood": "log p(y), nats",
+    "seen": "first half",
+    "first": "log p(first half), nats",
+    "second": "log p(second half, given the first), nats",
     "gap": "gap, nats",
     "train_rmse": "training RMSE",
     "test_rmse": "test RMSE",
+    "rmse": "RMSE of the second half",
+    "std_ratio": "its std. deviation over the prior's",
     "n_seeds": "seeds",
     "n_diverged": "diverged",
     "train_size": "training images",
@@ -49,10 +54,10 @@ HEADINGS = {
     "wall_s": "wall time, s",
     "peak_memory_mb": "peak memory, MB",
 }
-NATS = ("elbo", "elbo_std_error", "late_rise", "log_marginal_likelihood", "gap")
+NATS = ("elbo", "elbo_std_error", "late_rise", "log_marginal_likelihood", "first", "second", "gap")
 DECIMALS = {
     **dict.fromkeys(("error", "test_error", "paper"), 2),
-    **dict.fromkeys(("nll", "test_nll", "train_rmse", "test_rmse"), 3),
+    **dict.fromkeys(("nll", "test_nll", "train_rmse", "test_rmse", "rmse", "std_ratio"), 3),
     **dict.fromkeys(("angle", "angle_min", "angle_max"), 1),
     **dict.fromkeys(("alpha_true", "start", "wall_s", "peak_memory_mb"), 0),
     "z": 1,

@@ -18,6 +18,7 @@ import pandas as pd
 #: columns that together name a row; ``variant`` for every table that is not here
 KEYS = {
     "toy": ("model",),
+    "toy_halves": ("model", "seen"),
     "toy_bounds": ("model", "inducing"),
     "insensitivity": ("variant", "view", "threshold"),
     "estimators": ("estimator", "shared", "samples", "quantity"),

@@ -23,6 +23,7 @@ __all__ = [
     "read_table",
     "runs_table",
     "toy_bounds_table",
+    "toy_halves_table",
     "toy_table",
     "write_table",
 ]
@@ -35,6 +36,7 @@ ORIGIN = ["wall_s", "device", "peak_memory_mb", "resumed", "commit", "dirty"]
 #: what comes before the sizes in a table's caption
 TITLES = {
     "toy": "Fig. 2: a symmetric function, learned by a GP that knows the symmetry and by one that does not.",
+    "toy_halves": "Fig. 2: what the points on one side of the diagonal tell of those on the other.",
     "toy_bounds": "Fig. 2: the variational bound beside the exact log marginal likelihood.",
     "parity": "Fig. 3: odd against even digits, rotated by up to the true angle. Learned angle, test error and bound.",
     "mnist": "Fig. 4: MNIST. Test error and bound, beside the paper's errors.",
@@ -123,6 +125,14 @@ def toy_table(metrics: pd.DataFrame) -> pd.DataFrame:
     return _columns("the toy's metrics", metrics, names)
 
 
+def toy_halves_table(halves: pd.DataFrame) -> pd.DataFrame:
+    """
+    :param halves: columns model, seen, log_marginal_likelihood, first, second, rmse, std_ratio.
+    """
+    names = ["model", "seen", "log_marginal_likelihood", "first", "second", "rmse", "std_ratio"]
+    return _columns("the toy's halves", halves, names)
+
+
 def toy_bounds_table(bounds: pd.DataFrame) -> pd.DataFrame:
     """
     :param bounds: columns model, inducing, elbo, log_marginal_likelihood.
@@ -184,7 +194,7 @@ def caption(name: str, config: Mapping[str, Any]) -> str:
     title = TITLES.get(name, f"Experiment {name}: test error and bound.")
     if name in config["experiments"]:
         sizes = _sizes(config, name)
-    elif name in ("toy", "toy_bounds"):
+    elif name in ("toy", "toy_halves", "toy_bounds"):
         sizes = f"{config['toy']['train']} training points"
     elif name == "insensitivity":
         block = config["insensitivity"]

@@ -16,7 +16,7 @@ SCHEMA = Path("workflow/schemas/config.schema.yaml")  # from the repository's ro
 NOT_TIERS = ("claims", "paper_values")  # what else lies in the folder of configurations
 
 #: folders and tables that are no training experiment's
-RESERVED = ("toy", "toy_bounds", "samples", "insensitivity", "estimators", "runs", "claims")
+RESERVED = ("toy", "toy_halves", "toy_bounds", "samples", "insensitivity", "estimators", "runs", "claims")
 
 #: number of points of the orbits that can be listed; None where the orbit says it itself
 FINITE_ORBITS: dict[str, int | None] = {"identity": 1, "right_angles": 4, "quantised_rotation": None}
