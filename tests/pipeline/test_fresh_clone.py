@@ -50,7 +50,7 @@ def test_figures_are_drawn_without_tensorflow_and_come_out_the_same(clone, smoke
     shutil.rmtree(clone.results / "tables")
     clone.snakemake("--cores", "2", "figures", "tables", python_path=[tmp_path / "poison"])
     made = sorted(path for name in ("figures", "tables") for path in (smoke.results / name).iterdir())
-    assert len(made) == 8 * 3 + 8 * 3
+    assert len(made) == 8 * 3 + 9 * 3
     for path in made:
         again = clone.results / path.relative_to(smoke.results)
         assert again.read_bytes() == path.read_bytes(), path.name
