@@ -159,7 +159,7 @@ def parts(optimiser: Any, repeats: int) -> dict[str, float]:
 
     model = optimiser._model
     seed = tf.constant([0, 1], tf.int64)
-    batch = optimiser._batch(seed)
+    batch = optimiser._batch(optimiser._batches.draw(seed))
     variables = [v for group in optimiser._groups.values() for v in group]
     inner, few = 20, tf.constant(20)
 

@@ -20,6 +20,10 @@ def seed_of(seed, step, stream):
     return split(tf.constant([seed, step], tf.int64), stream)
 
 
+def rows_of(optimiser, seed, step):
+    return optimiser._batches.rows(tf.constant([seed, step], tf.int64), BATCH)
+
+
 def bytes_of(state):
     return {name: variable.numpy().tobytes() for name, variable in state.items()}
 
@@ -94,7 +98,8 @@ def test_it_starts_from_as_many_batches_as_the_data_have(make_model, settings, r
     optimiser = Optimiser(model, regression, settings(batch=4), seed=5)
     for number in range(4):  # of four, of fifteen images
         seed = seed_of(5, -1, number)
-        part = model.quadratic(optimiser._batch(split(seed, BATCH)), split(seed, DRAWS))
+        batch = optimiser._batch(optimiser._batches.draw(split(seed, BATCH)))
+        part = model.quadratic(batch, split(seed, DRAWS))
         linear += part.linear.numpy() / 4
         ceiling += part.ceiling.numpy() / 4
     np.testing.assert_allclose(optimiser.posterior.precision, ceiling, rtol=1e-8, atol=1e-10)
@@ -193,29 +198,36 @@ def test_a_batch_as_large_as_the_data_is_the_data(kind, batch, make_model, setti
     np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
-def test_batches_are_rows_with_their_numbers_and_each_row_is_as_likely(make_model, settings, regression):
+@pytest.mark.parametrize("batches", ["drawn", "shuffled"])
+def test_a_batch_has_the_rows_of_its_numbers(batches, make_model, settings, regression):
     X, Y = regression
-    optimiser = Optimiser(make_model(), regression, settings(batch=4), seed=0)
-    counts = np.zeros(len(X))
-    seen = set()
-    for step in range(500):
-        found = optimiser._batch(seed_of(0, step, BATCH))
-        rows = found[2].numpy()
-        assert len(rows) == 4
-        np.testing.assert_array_equal(found[0], X[rows])
-        np.testing.assert_array_equal(found[1], Y[rows])
-        counts += np.bincount(rows, minlength=len(X))
-        seen.add(tuple(rows))
-    assert len(seen) > 450
-    deviation = np.sqrt(2000 / 15 * (1 - 1 / 15))
-    assert np.all(np.abs(counts - 2000 / 15) < 4 * deviation)
+    optimiser = Optimiser(make_model(), regression, settings(batch=4, batches=batches), seed=0)
+    found = optimiser._batch(rows_of(optimiser, 0, 7))
+    rows = found[2].numpy()
+    assert len(rows) == 4
+    np.testing.assert_array_equal(found[0], X[rows])
+    np.testing.assert_array_equal(found[1], Y[rows])
+
+
+def test_shuffled_batches_of_an_epoch_have_the_bound_of_all_data_between_them(make_model, settings, regression):
+    """Exactly, where nothing is drawn and nothing moves; drawn ones do not."""
+    model = make_model()
+    expected = model.elbo(regression).numpy()
+    means = {}
+    for batches in ("shuffled", "drawn"):
+        optimiser = Optimiser(model, regression, settings(batch=5, batches=batches), seed=2)
+        of_each = [model.elbo(optimiser._batch(rows_of(optimiser, 2, step))).numpy() for step in range(3, 6)]
+        assert np.ptp(of_each) > 1
+        means[batches] = np.mean(of_each)
+    np.testing.assert_allclose(means["shuffled"], expected, rtol=1e-10)
+    assert abs(means["drawn"] - expected) > 1e-3
 
 
 def test_the_bound_of_a_batch_is_scaled_to_all_data(make_model, settings, regression, eagerly):
     model = make_model()
     optimiser = Optimiser(model, regression, settings(batch=4), seed=9)
     optimiser.write_back()
-    rows = optimiser._batch(seed_of(9, 0, BATCH))[2].numpy()
+    rows = rows_of(optimiser, 9, 0).numpy()
     expected = model.elbo((regression[0][rows], regression[1][rows])).numpy()
     found, _ = optimiser.advance(tf.constant(1))
     np.testing.assert_allclose(found, expected, rtol=1e-10)
@@ -225,7 +237,7 @@ def test_a_table_learns_the_rows_of_its_batch_and_no_others(make_model, settings
     model = make_model("table")
     before = model.likelihood._tilt.values.numpy()
     optimiser = Optimiser(model, signs, settings(batch=4, warmup=0.0), seed=9)
-    rows = optimiser._batch(seed_of(9, 0, BATCH))[2].numpy()
+    rows = rows_of(optimiser, 9, 0).numpy()
     optimiser.advance(tf.constant(1))
     moved = np.flatnonzero(np.any(model.likelihood._tilt.values.numpy() != before, axis=1))
     assert set(moved) == set(rows)
@@ -235,17 +247,22 @@ def test_a_table_learns_the_rows_of_its_batch_and_no_others(make_model, settings
 
 
 @pytest.mark.parametrize(
-    ("kind", "likelihood"),
-    [("natural", "gaussian"), ("adam", "gaussian"), ("natural", "groups")],
+    ("kind", "likelihood", "batches"),
+    [
+        ("natural", "gaussian", "drawn"),
+        ("natural", "gaussian", "shuffled"),
+        ("adam", "gaussian", "shuffled"),
+        ("natural", "groups", "drawn"),
+    ],
 )
 def test_a_state_that_is_brought_back_goes_on_to_the_bit(
-    kind, likelihood, make_model, settings, regression, signs, eagerly
+    kind, likelihood, batches, make_model, settings, regression, signs, eagerly
 ):
     data = regression if likelihood == "gaussian" else signs
 
     def fresh(seed):
         model = make_model(likelihood, noise(), scheme=Groups(2, 2), seed=seed, precision="mixed")
-        return Optimiser(model, data, settings(kind, batch=5), seed=2)
+        return Optimiser(model, data, settings(kind, batch=5, batches=batches), seed=2)
 
     first = fresh(1)
     first.advance(tf.constant(3))

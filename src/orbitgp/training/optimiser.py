@@ -13,6 +13,7 @@ from orbitgp.likelihoods import IndependentGroups
 from orbitgp.models import InvariantSVGP
 from orbitgp.orbits.sampling import split
 from orbitgp.training.adam import Adam
+from orbitgp.training.batches import Batches
 from orbitgp.training.natural import NaturalPosterior
 from orbitgp.training.schedules import cosine, geometric
 
@@ -33,14 +34,16 @@ class Optimiser:
         """
         :param model: what is trained.
         :param data: (X, Y), [N, D] and [N, P], all of them; batches are drawn here.
-        :param settings: ``kind``, ``steps``, ``batch``, ``rates`` by group of parameters, ``warmup``, ``floor``, and
-            for the natural kind ``natural`` with ``first``, ``last`` and ``scale``.
+        :param settings: ``kind``, ``steps``, ``batch``, ``batches`` as :class:`Batches` has them (drawn, if nothing is
+            said), ``rates`` by group of parameters, ``warmup``, ``floor``, and for the natural kind ``natural`` with
+            ``first``, ``last`` and ``scale``.
         :param seed: decides batches and draws.
         """
         checks.one_of("optimiser.kind", settings["kind"], KINDS)
         self._model, self._settings, self._seed = model, settings, seed
         self._X = tf.constant(data[0], model.compute_dtype)
         self._Y = tf.constant(data[1], model.q_mu.dtype)
+        self._batches = Batches(self._X.shape[0], settings["batch"], settings.get("batches", "drawn"))
         self.step = tf.Variable(0, trainable=False, dtype=tf.int64, name="step")
         self.posterior: NaturalPosterior | None = None
         if settings["kind"] == "natural":
@@ -54,12 +57,13 @@ class Optimiser:
 
     def _start(self, posterior: NaturalPosterior) -> None:
         """The best q for a first few batches: from the prior instead, the first steps would have to be huge."""
-        M, N, size = posterior.precision.shape[0], self._X.shape[0], min(self._settings["batch"], self._X.shape[0])
+        M, N, size = posterior.precision.shape[0], self._X.shape[0], self._batches.size
         parts = min(-(-START_IMAGES * M // size), -(-N // size))
 
         def one(number: tf.Tensor, linear: tf.Tensor, ceiling: tf.Tensor) -> tuple[tf.Tensor, ...]:
             seed = split(tf.constant([self._seed, -1], tf.int64), number)
-            part = self._model.quadratic(self._batch(split(seed, BATCH)), split(seed, DRAWS))
+            batch = self._batch(self._batches.draw(split(seed, BATCH)))
+            part = self._model.quadratic(batch, split(seed, DRAWS))
             return number + 1, linear + part.linear / parts, ceiling + part.ceiling / parts
 
         @tf.function(autograph=False)
@@ -111,17 +115,15 @@ class Optimiser:
     def _one(self) -> tf.Tensor:
         seed = tf.stack([tf.constant(self._seed, tf.int64), self.step])
         progress = tf.cast(self.step, self._Y.dtype) / self._settings["steps"]
-        batch = self._batch(split(seed, BATCH))
+        batch = self._batch(self._batches.rows(seed, BATCH))
         estimate = self._adam_step if self.posterior is None else self._natural_step
         bound = estimate(batch, split(seed, DRAWS), progress)
         self.step.assign_add(1)
         return bound
 
-    def _batch(self, seed: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        N, size = self._X.shape[0], self._settings["batch"]
-        if size >= N:
-            return self._X, self._Y, tf.range(N)
-        rows = tf.random.stateless_uniform([size], seed, 0, N, tf.int32)
+    def _batch(self, rows: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        if self._batches.whole:
+            return self._X, self._Y, rows
         return tf.gather(self._X, rows), tf.gather(self._Y, rows), rows
 
     def _natural_step(self, batch: tuple[tf.Tensor, ...], seed: tf.Tensor, progress: tf.Tensor) -> tf.Tensor:
