@@ -92,6 +92,29 @@ def test_where_nothing_is_drawn_it_starts_with_the_best_q(batch, make_model, set
     np.testing.assert_allclose(model.q_sqrt[0], root, rtol=1e-8, atol=1e-10)
 
 
+def test_inducing_points_alone_have_a_scale_for_each_row(make_model, settings, regression, eagerly):
+    """
+    From rest, a row moves by rate · g / √mean g² and every other number by the rate, less what Adam's ε takes off
+    where gradients are small.
+    """
+    changes = {}
+    for scale in ("element", "row"):
+        model = make_model(orbit=noise(), scheme=Groups(2, 2))
+        before = [variable.numpy() for variable in model.trainable_variables]
+        optimiser = Optimiser(model, regression, settings(warmup=0.0, inducing_scale=scale), seed=1)
+        optimiser.advance(tf.constant(1))
+        changes[scale] = {
+            variable.shape.rank: np.abs(variable.numpy() - old)
+            for variable, old in zip(model.trainable_variables, before, strict=True)
+            if variable.shape in ((), (6, 9))
+        }
+    np.testing.assert_allclose(changes["element"][2], 0.02, rtol=1e-3)
+    np.testing.assert_allclose(np.sqrt(np.mean(changes["row"][2] ** 2, axis=1)), 0.02, rtol=1e-3)
+    assert np.ptp(changes["row"][2]) > 0.01
+    for scale in changes:
+        np.testing.assert_allclose(changes[scale][0], 0.02, rtol=1e-3)
+
+
 def test_it_starts_from_as_many_batches_as_the_data_have(make_model, settings, regression, eagerly):
     model = make_model(orbit=noise(), scheme=Groups(2, 2))
     linear, ceiling = np.zeros((6, 2)), np.eye(6)

@@ -1,4 +1,4 @@
-"""Adam as one operation for each variable."""
+"""Adam, with a scale for each number as usual, or one for each row."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 from gpflow.base import TensorType
+
+from orbitgp import checks
+
+#: whether each number of a variable has a second moment of its own, or each row
+SCALES = ("element", "row")
 
 BETA_1 = 0.9
 
@@ -21,15 +26,21 @@ class Adam:
 
     Keras makes some twenty operations of this for each variable. A step of training is made of small operations, and
     these were a third of them; TensorFlow has one that does it all.
+
+    With a scale for each row, v [rows, 1, …] has the mean of g² over the row, and the row moves along its gradient's
+    mean. Rows of inducing points are images, and a kernel that knows of distances only has no pixel that it should
+    move further than its gradient says; scales of their own give pixels without a signal as long steps as those with.
     """
 
-    def __init__(self, variables: Sequence[tf.Variable]) -> None:
+    def __init__(self, variables: Sequence[tf.Variable], scale: str = "element") -> None:
         """
         :param variables: what it moves.
+        :param scale: ``"element"`` or ``"row"``.
         """
+        self._by_row = checks.one_of("scale", scale, SCALES) == "row"
         self._moved = list(variables)
         self._first = [tf.Variable(tf.zeros_like(variable), trainable=False) for variable in variables]
-        self._second = [tf.Variable(tf.zeros_like(variable), trainable=False) for variable in variables]
+        self._second = [tf.Variable(tf.zeros_like(self._squares(variable)), trainable=False) for variable in variables]
 
     @property
     def variables(self) -> list[tf.Variable]:
@@ -49,10 +60,20 @@ class Adam:
             beta1_power=beta_1**power, beta2_power=beta_2**power, lr=rate, beta1=beta_1, beta2=beta_2, epsilon=epsilon
         )
         for gradient, variable, first, second in zip(gradients, self._moved, self._first, self._second, strict=True):
-            tf.raw_ops.ResourceApplyAdam(
-                var=variable.handle,
-                m=first.handle,
-                v=second.handle,
-                grad=tf.convert_to_tensor(gradient),  # of a table it comes as rows and their numbers
-                **settings,
-            )
+            gradient = tf.convert_to_tensor(gradient)  # of a table it comes as rows and their numbers
+            if self._by_row:
+                first.assign(beta_1 * first + (1 - beta_1) * gradient)
+                second.assign(beta_2 * second + (1 - beta_2) * self._squares(gradient))
+                length = rate * tf.sqrt(1 - settings["beta2_power"]) / (1 - settings["beta1_power"])
+                variable.assign_sub(length * first / (tf.sqrt(second) + epsilon))
+            else:
+                tf.raw_ops.ResourceApplyAdam(
+                    var=variable.handle, m=first.handle, v=second.handle, grad=gradient, **settings
+                )
+
+    def _squares(self, gradient: TensorType) -> tf.Tensor:
+        """[rows, …] → what the second moment is a mean of: [rows, …], or [rows, 1, …]"""
+        squares = tf.square(gradient)
+        if not self._by_row or squares.shape.rank < 2:
+            return squares
+        return tf.reduce_mean(squares, axis=list(range(1, squares.shape.rank)), keepdims=True)

@@ -34,9 +34,10 @@ class Optimiser:
         """
         :param model: what is trained.
         :param data: (X, Y), [N, D] and [N, P], all of them; batches are drawn here.
-        :param settings: ``kind``, ``steps``, ``batch``, ``batches`` as :class:`Batches` has them (drawn, if nothing is
-            said), ``rates`` by group of parameters, ``warmup``, ``floor``, and for the natural kind ``natural`` with
-            ``first``, ``last`` and ``scale``.
+        :param settings: ``kind``, ``steps``, ``batch``, ``rates`` by group of parameters, ``warmup``, ``floor``, and
+            for the natural kind ``natural`` with ``first``, ``last`` and ``scale``. Where nothing else is said,
+            ``batches`` (see :class:`Batches`) are ``"drawn"``, and ``inducing_scale`` (see :class:`Adam`) is
+            ``"element"``.
         :param seed: decides batches and draws.
         """
         checks.one_of("optimiser.kind", settings["kind"], KINDS)
@@ -50,7 +51,8 @@ class Optimiser:
             self.posterior = NaturalPosterior(model, settings["natural"]["scale"])
         self._sites_need_q = any(isinstance(part, IndependentGroups) for part in model.submodules)
         self._groups = _parameter_groups(model, with_posterior=self.posterior is None)
-        self._adam = {name: Adam(variables) for name, variables in self._groups.items()}
+        scales = {"inducing": settings.get("inducing_scale", "element")}
+        self._adam = {name: Adam(variables, scales.get(name, "element")) for name, variables in self._groups.items()}
         if self.posterior is not None:
             self._start(self.posterior)
         self.advance = tf.function(self._advance, autograph=False)  # AutoGraph would triple the time to the first step
