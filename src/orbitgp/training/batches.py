@@ -43,10 +43,8 @@ class Batches:
         :param stream: of random numbers.
         :return: [size] numbers of rows.
         """
-        if self._kind == "drawn":
+        if self._kind == "drawn" or self.whole:
             return self.draw(split(seed, stream))
-        if self.whole:
-            return tf.range(self._count)
         in_epoch = self._count // self.size
         epoch, place = seed[1] // in_epoch, seed[1] % in_epoch
         keys = tf.random.stateless_uniform(
