@@ -51,6 +51,20 @@ def test_the_commit_is_that_of_the_package_and_changes_are_told(repository, tmp_
     assert provenance()["dirty"] is True
 
 
+def test_results_that_are_trained_again_are_no_changes(repository, tmp_path, monkeypatch):
+    for name in ("src/a.py", "results/final.json", "src/results/b.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("1")
+    monkeypatch.setattr(sources, "PACKAGE", tmp_path / "src")
+    repository("init")
+    repository("add", ".")
+    repository("commit", "-m", "one")
+    (tmp_path / "results/final.json").unlink()  # as Snakemake does before it trains
+    assert provenance()["dirty"] is False
+    (tmp_path / "src/results/b.py").write_text("2")
+    assert provenance()["dirty"] is True
+
+
 def test_without_a_repository_there_is_no_commit(repository, monkeypatch, tmp_path):
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     found = provenance()

@@ -11,6 +11,9 @@ from typing import Any
 from orbitgp import sources
 from orbitgp.training import devices
 
+#: where changes are told: anywhere but in the results that come with the repository, which a training writes anew
+CODE = (":/", ":(top,exclude)results")
+
 PACKAGES = ("orbitgp", "gpflow", "tensorflow", "tensorflow-probability", "numpy")
 
 
@@ -19,7 +22,7 @@ def provenance() -> dict[str, Any]:
     commit = _git("rev-parse", "HEAD")
     return {
         "commit": commit,
-        "dirty": None if commit is None else bool(_git("status", "--porcelain", "--untracked-files=no")),
+        "dirty": None if commit is None else bool(_git("status", "--porcelain", "--untracked-files=no", "--", *CODE)),
         "source_digest": sources.training_digest(),
         "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
         "device": devices.describe(),
