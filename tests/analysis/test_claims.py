@@ -129,6 +129,14 @@ def test_evidence_has_the_numbers(tables):
     assert evidence == "mnist/affine/error_mean 2 (one seed) ≤ 0.5 × mnist/rbf/error_mean 4 ± 0.5 (2 seeds) = 2"
 
 
+@pytest.mark.parametrize(
+    ("std", "said"), [(0.0123, "0.012"), (9.9, "9.9"), (9.96, "10"), (99.7, "100"), (1234.5, "1,234"), (np.inf, "inf")]
+)
+def test_a_spread_is_said_without_exponents(tables, std, said):
+    tables["mnist"].loc[0, "error_std"] = std
+    assert f"4 ± {said} (2 seeds)" in verdict(tables, all=[["mnist/rbf/error_mean", ">", 1]])[1]
+
+
 @pytest.mark.parametrize(("sign", "written"), [("<", "≥"), ("<=", ">"), (">", "≤"), (">=", "<")])
 def test_evidence_of_what_fails_is_the_opposite(tables, sign, written):
     limit = 1 if sign.startswith("<") else 9

@@ -304,7 +304,9 @@ def _spread(column: str, row: pd.Series) -> tuple[int, float]:
 def _say_spread(seeds: int, std: float) -> str:
     if seeds < 2:
         return " (one seed)" if seeds else ""
-    return f" ({seeds} seeds)" if math.isnan(std) else f" ± {std:.2g} ({seeds} seeds)"
+    if math.isnan(std):
+        return f" ({seeds} seeds)"
+    return f" ± {std:,.0f} ({seeds} seeds)" if 10 <= std < math.inf else f" ± {std:.2g} ({seeds} seeds)"
 
 
 def _diverged(row: pd.Series) -> str:
