@@ -306,7 +306,7 @@ def _say_spread(seeds: int, std: float) -> str:
         return " (one seed)" if seeds else ""
     if math.isnan(std):
         return f" ({seeds} seeds)"
-    return f" ± {std:,.0f} ({seeds} seeds)" if 10 <= std < math.inf else f" ± {std:.2g} ({seeds} seeds)"
+    return f" ± {std:,.0f} ({seeds} seeds)" if std >= 10 else f" ± {std:.2g} ({seeds} seeds)"
 
 
 def _diverged(row: pd.Series) -> str:
