@@ -64,7 +64,8 @@ def test_latex(frame, tmp_path):
     assert r"\caption{100 \% of it.}" in text
     assert r"\label{tab:t}" in text
     assert r"\begin{tabular}{llrrrrl}" in text
-    assert r"    affine & 50 \% \& more\_\textbar{}x\textbar{} &  & 1.35 & -99.13 $\pm$ 1.00 & 1 & yes \\" in text
+    assert r"      affine & 50 \% \& more\_\textbar{}x\textbar{} &  & 1.35 & $-$99.13 $\pm$ 1.00 & 1 & yes \\" in text
+    assert text.index(r"\resizebox{") < text.index(r"\begin{tabular}") < text.index(r"\end{tabular}}")
     assert [text.count(rule) for rule in (r"\toprule", r"\midrule", r"\bottomrule")] == [1, 1, 1]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -223,22 +223,27 @@ def _markdown(caption: str, head: list[str], rows: list[list[str]], numeric: lis
 
 
 def _latex(caption: str, label: str, head: list[str], rows: list[list[str]], numeric: list[bool]) -> str:
-    def line(cells: Sequence[str], write: Callable[[str], str] = latex) -> str:
-        return "    " + " & ".join(map(write, cells)) + r" \\"
+    """A table that is made smaller where it would not fit on a line; minus signs where numbers have hyphens."""
+
+    def line(cells: Sequence[str], numbers: Sequence[bool]) -> str:
+        signed = (cell.replace("-", "−") if number else cell for cell, number in zip(cells, numbers, strict=True))
+        return "      " + " & ".join(map(latex, signed)) + r" \\"
 
     return "\n".join(
         [
+            r"% \usepackage{booktabs, graphicx}",
             r"\begin{table}",
             r"  \centering",
             rf"  \caption{{{latex(caption)}}}",
             rf"  \label{{tab:{label}}}",
-            rf"  \begin{{tabular}}{{{''.join('r' if right else 'l' for right in numeric)}}}",
-            r"    \toprule",
-            line(head),
-            r"    \midrule",
-            *map(line, rows),
-            r"    \bottomrule",
-            r"  \end{tabular}",
+            r"  \resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
+            rf"    \begin{{tabular}}{{{''.join('r' if right else 'l' for right in numeric)}}}",
+            r"      \toprule",
+            line(head, [False] * len(head)),
+            r"      \midrule",
+            *(line(row, numeric) for row in rows),
+            r"      \bottomrule",
+            r"    \end{tabular}}",
             r"\end{table}",
             "",
         ]
