@@ -3,6 +3,8 @@
 import re
 import signal
 import time
+import weakref
+from contextlib import ExitStack
 
 import pytest
 from faults.trainings import Training
@@ -28,6 +30,23 @@ def test_while_tensorflow_is_loaded(training: Training) -> None:
     assert time.monotonic() - asked < SLURM_KILLS_AFTER
     assert last_line(training).startswith("=== stopped: asked to stop by SIGTERM;"), training.told()
     assert "Traceback" not in training.told()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("depth", [1, 2])
+def test_where_python_drops_exceptions(number: signal.Signals, depth: int, capsys: pytest.CaptureFixture[str]) -> None:
+    class Thing:
+        pass
+
+    with pytest.raises(stopping.Interrupted, match=f"asked to stop by {number.name}"), ExitStack() as listening:
+        for _ in range(depth):  # as a training does within its attempt
+            listening.enter_context(stopping.listen(print))
+        thing = Thing()
+        seen = weakref.ref(thing, lambda _: signal.raise_signal(number))  # as importlib's locks have one
+        del thing
+        time.sleep(10.0)
+    assert seen() is None
+    assert capsys.readouterr() == ("", "")  # no traceback of what was dropped
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 GRACE = 15.0  # seconds from being asked to being gone; Slurm by itself kills after 30
+AGAIN = 0.05  # seconds until a signal is sent again whose exception was dropped
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -25,6 +27,7 @@ class Stop:
         #: what is done before the process is ended in the middle of a step
         self.last_words: Callable[[], object] = lambda: None
         self._only_noted = False
+        self._number = 0
 
     @contextmanager
     def only_noted(self) -> Iterator[None]:
@@ -36,9 +39,18 @@ class Stop:
             self._only_noted = False
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
+        self._number = number
         first, self.asked = self.asked is None, f"asked to stop by {signal.Signals(number).name}"
         if first and not self._only_noted:  # once: a second signal must not disturb the way out
             raise Interrupted(self.asked)
+
+    def _dropped(self, what: sys.UnraisableHookArgs) -> bool:
+        """:return: whether it was ours; then the signal comes again, when Python is out of where it drops exceptions"""
+        if not issubclass(what.exc_type, Interrupted):
+            return False
+        self.asked = None
+        threading.Timer(AGAIN, os.kill, (os.getpid(), self._number)).start()
+        return True
 
 
 @contextmanager
@@ -50,6 +62,9 @@ def listen(log: Callable[[str], None]) -> Iterator[Stop]:
     a thread hears of the signal at once, and if the process is still there after ``GRACE`` seconds it does the last
     words and ends it.
 
+    Python drops an exception within a destructor or a weak reference's callback, of which loading TensorFlow has many,
+    and the handler's is one of them. So it hears of what was dropped, too.
+
     :param log: told when that happens.
     """
     stop, gone = Stop(), threading.Event()
@@ -57,13 +72,15 @@ def listen(log: Callable[[str], None]) -> Iterator[Stop]:
     os.set_blocking(tell, False)
     watcher = threading.Thread(target=_watch, args=(hear, gone, stop, log), daemon=True)
     handlers = {number: signal.signal(number, stop._handle) for number in SIGNALS}
-    before = signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
+    before, hook = signal.set_wakeup_fd(tell, warn_on_full_buffer=False), sys.unraisablehook
+    sys.unraisablehook = lambda what: None if stop._dropped(what) else hook(what)
     watcher.start()
     try:
         yield stop
     finally:
         gone.set()
         signal.set_wakeup_fd(before)
+        sys.unraisablehook = hook
         for number, handler in handlers.items():
             signal.signal(number, handler)
         os.close(tell)  # the watcher reads its end
