@@ -57,5 +57,7 @@ clean:  ## remove .venv and everything that tools leave behind
 	done; \
 	echo "orbitgp needs Python 3.10, 3.11 or 3.12 with venv, and none of these is one: $(PYTHON)" >&2; \
 	echo "name one with: make PYTHON=/path/to/python" >&2; exit 1
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@# the lock is complete, so nothing is left to resolve; older pips would take coverage[toml] for another package than
+	@# coverage and refuse it as unpinned once there is a newer one
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
 	@touch $@
