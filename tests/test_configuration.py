@@ -256,7 +256,7 @@ def test_merge_keys_may_stand_beside_own(tmp_path):
         ("training/compile", "yes", ["true or false"]),
         ("training/inducing/method", "random", ["one of kmeans, greedy"]),
         ("training/scheme/sampler", "halton", ["one of sobol, iid"]),
-        ("training/optimiser/batches", "sorted", ["one of drawn, shuffled"]),
+        ("training/optimiser/batches", "sorted", ["one of drawn, shuffled, hard"]),
         ("training/optimiser/inducing_scale", "pixel", ["one of element, row"]),
         ("training/likelihood/kind", "softmax", ["one of gaussian, polya_gamma"]),
         ("datasets/mnist/kind", "cifar", ["one of mnist, parity, rotated, images"]),

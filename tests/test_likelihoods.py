@@ -17,6 +17,7 @@ from orbitgp.likelihoods import (
     polya_gamma_precision,
     polya_gamma_sites,
     quadratic_sites,
+    slope,
 )
 
 CASES = [(y, mean, deviation) for y in (-1.0, 1.0) for mean in (-3.0, -0.4, 0.0, 2.0) for deviation in (0.05, 1.0, 4.0)]
@@ -152,6 +153,45 @@ def test_a_noise_that_depends_on_the_input_is_used():
     found = Moments(*(tf.zeros([2, 1], tf.float64) for _ in range(3)))
     ours = expected_log_density(likelihood, Batch(X, tf.zeros([2, 1], tf.float64)), found, never)
     np.testing.assert_allclose(ours, -0.5 * np.log(2 * np.pi * np.array([0.5, 2.5])), rtol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "logistic"])
+def test_a_row_counts_as_often_as_its_weight_says(kind):
+    rng = np.random.default_rng(8)
+    weights, X = np.array([0.0, 0.5, 1.0, 3.0]), tf.constant(rng.normal(size=(4, 3)))
+    Y = np.sign(rng.normal(size=(4, 1))) if kind == "logistic" else rng.normal(size=(4, 2))
+    likelihood = (
+        PolyaGammaBernoulli(RecognitionNetwork(3, (4,))) if kind == "logistic" else gpflow.likelihoods.Gaussian()
+    )
+    found = moments(rng, P=Y.shape[1])
+    plain, weighted = (
+        expected_log_density(likelihood, Batch(X, tf.constant(Y), None, weight), found, never).numpy()
+        for weight in (None, tf.constant(weights))
+    )
+    assert np.all(plain != 0)
+    np.testing.assert_allclose(weighted, weights * plain, rtol=1e-12)
+
+
+def test_the_slope_is_the_residual():
+    """In closed form, and by differences of the log density, row by row."""
+    rng = np.random.default_rng(3)
+    X, F, Y = np.zeros((6, 3)), 3 * rng.normal(size=(6, 2)), rng.normal(size=(6, 2))
+    gaussian, logistic = gpflow.likelihoods.Gaussian(0.3), PolyaGammaBernoulli(IndependentGroups())
+    np.testing.assert_allclose(slope(gaussian, X, F, Y), np.linalg.norm(Y - F, axis=1) / 0.3, rtol=1e-12)
+    signs = np.sign(Y[:, :1])
+    np.testing.assert_allclose(
+        slope(logistic, X, F[:, :1], signs), 1 / (1 + np.exp(signs * F[:, :1]))[:, 0], rtol=1e-12
+    )
+    for likelihood, targets in ((gaussian, Y), (logistic, np.sign(Y))):
+        step = 1e-6 * np.eye(2)
+        for row in range(6):
+            ends = [
+                likelihood.log_prob(X[:1], F[row : row + 1] + sign * way, targets[row : row + 1]).numpy()[0]
+                for way in step
+                for sign in (1, -1)
+            ]
+            expected = np.hypot(ends[0] - ends[1], ends[2] - ends[3]) / 2e-6
+            np.testing.assert_allclose(slope(likelihood, X, F, targets)[row], expected, rtol=1e-6)
 
 
 def test_other_likelihoods_are_refused():

@@ -326,6 +326,26 @@ def test_the_quadratic_is_the_bound_in_blocks_and_in_mixed_precision(likelihood,
     np.testing.assert_allclose(found, model.elbo(batch, seed=[5, 6]), rtol=0, atol=1e-8)
 
 
+@pytest.mark.parametrize("likelihood", ["gaussian", "network", "table"])
+def test_a_row_that_counts_twice_is_as_good_as_two(likelihood, data):
+    """Exactly, over the full orbit; of quadratic and bound."""
+    model, (X, Y, index) = quadratic_case(likelihood, data, scheme=FullOrbit())
+    rows, times = np.array([0, 1, 1, 4, 4, 4]), np.array([1.0, 2.0, 3.0])
+    once = np.unique(rows)
+    weighted = (X[once], Y[once], np.asarray(index)[once], times)
+    repeated = (X[rows], Y[rows], np.asarray(index)[rows])
+    scale = len(once) / len(rows)  # each batch stands for all data, the shorter one with fewer rows
+
+    def data_term(bound):
+        return (bound + model.prior_kl()).numpy()
+
+    expected = data_term(model.elbo(repeated))
+    np.testing.assert_allclose(scale * data_term(model.elbo(weighted)), expected, rtol=1e-10)
+    np.testing.assert_allclose(
+        scale * data_term(bound_of_q(model.quadratic(weighted, [0, 0]), model)), expected, rtol=1e-10
+    )
+
+
 @pytest.mark.parametrize("likelihood", QUADRATIC_LIKELIHOODS)
 def test_gradients_of_the_quadratic_are_those_of_the_bound(likelihood, data):
     model, batch = quadratic_case(likelihood, data, noise, scheme=Groups(2, 3))
@@ -472,6 +492,19 @@ def test_predictions_come_close_to_the_exact_ones_as_samples_grow(data):
     assert np.all(np.array(errors[1]) < 0.25 * np.array(errors[0]))
     joint = model.predict_f(data[0], full_cov=True, samples=64)[1]
     assert np.linalg.eigvalsh(joint).min() > -1e-9
+
+
+@pytest.mark.parametrize("whiten", [True, False])
+@pytest.mark.parametrize("compiled", [True, False])
+def test_estimates_of_the_mean_are_unbiased_and_exact_over_the_full_orbit(whiten, compiled, data):
+    model = make_model(right_angles(), whiten=whiten, scheme=FullOrbit(), compiled=compiled)
+    exact = exact_twin(model).predict_f(data[0])[0].numpy()
+    np.testing.assert_allclose(model.mean_estimates(data[0], [0, 0]), exact, rtol=1e-8)
+    model.scheme = Groups(2, 3)
+    found = np.stack([model.mean_estimates(data[0], [1, i]).numpy() for i in range(300)])
+    error = found.std(axis=0, ddof=1) / np.sqrt(len(found))
+    assert np.all(error > 0)
+    assert np.all(np.abs(found.mean(axis=0) - exact) < 4 * error)  # of 36 numbers
 
 
 def test_predictions_in_blocks_cover_more_inputs_than_a_block_holds(data):

@@ -38,11 +38,12 @@ class Moments:
 
 @dataclass(frozen=True)
 class Batch:
-    """What a likelihood may look at: inputs [N, D], targets [N, P], and the rows' numbers in the whole data."""
+    """What a likelihood may look at."""
 
-    X: tf.Tensor
-    Y: tf.Tensor
-    index: tf.Tensor | None = None
+    X: tf.Tensor  #: [N, D]
+    Y: tf.Tensor  #: [N, P]
+    index: tf.Tensor | None = None  #: [N], the rows' numbers in the whole data
+    weight: tf.Tensor | None = None  #: [N], how many times each row counts; once, if None
 
 
 class Sites(NamedTuple):
@@ -64,7 +65,15 @@ class Sites(NamedTuple):
 def quadratic_sites(likelihood: Likelihood, batch: Batch, independent_second: Callable[[], tf.Tensor]) -> Sites:
     """
     :param independent_second: makes an estimate [N, P] of μ² + σ² from draws of its own, for those who need it.
+    :return: of each row, times its weight.
     """
+    sites = _sites(likelihood, batch, independent_second)
+    if batch.weight is None:
+        return sites
+    return Sites(*(batch.weight[:, None] * term for term in sites))
+
+
+def _sites(likelihood: Likelihood, batch: Batch, independent_second: Callable[[], tf.Tensor]) -> Sites:
     if isinstance(likelihood, PolyaGammaBernoulli):
         return polya_gamma_sites(batch.Y, likelihood.tilt(batch, independent_second))
     if isinstance(likelihood, Gaussian):
@@ -82,10 +91,24 @@ def expected_log_density(
     """
     :param moments: unbiased estimates of the moments of q(f).
     :param independent: makes estimates from other draws, independent of ``moments``.
-    :return: [N], an unbiased estimate of E_q log p(y | f), or of a lower bound to it, summed over outputs.
+    :return: [N], an unbiased estimate of E_q log p(y | f), or of a lower bound to it, summed over outputs, times the
+        row's weight.
     """
     sites = quadratic_sites(likelihood, batch, lambda: independent().second)
     return tf.reduce_sum(sites.expectation(moments.mean, moments.second), axis=-1)
+
+
+@check_shapes("X: [N, D]", "F: [N, P]", "Y: [N, P]", "return: [N]")
+def slope(likelihood: Likelihood, X: TensorType, F: TensorType, Y: TensorType) -> tf.Tensor:
+    """
+    ‖∂ log p(y | f) / ∂f‖: how hard a datum pulls at f. It is σ(−y f) for the logistic likelihood, and ‖y − f‖ by the
+    noise variance for the Gaussian.
+    """
+    F = tf.convert_to_tensor(F)
+    with tf.GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch(F)
+        density = likelihood.log_prob(X, F, Y)
+    return tf.norm(tape.gradient(density, F), axis=-1)
 
 
 def polya_gamma_precision(tilt: tf.Tensor) -> tf.Tensor:

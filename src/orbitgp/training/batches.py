@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import tensorflow as tf
 
 from orbitgp import checks
 from orbitgp.orbits.sampling import split
 
-KINDS = ("drawn", "shuffled")
+KINDS = ("drawn", "shuffled", "hard")
+
+SHARE = 0.5  # of a hard batch that is drawn by how wrong the model is
+LOOKS = 30  # of the model at all images, in a training with hard batches
+
+
+def make_batches(count: int, settings: Mapping[str, Any]) -> Batches:
+    """
+    :param count: N, how many rows there are.
+    :param settings: ``steps``; ``batch``, how many rows a step takes; ``batches``, one of ``KINDS``, ``"drawn"`` where
+        nothing is said.
+    """
+    kind = checks.one_of("optimiser.batches", settings.get("batches", "drawn"), KINDS)
+    if kind == "hard":
+        return HardBatches(count, settings["batch"], every=max(1, settings["steps"] // LOOKS))
+    return Batches(count, settings["batch"], shuffled=kind == "shuffled")
 
 
 class Batches:
@@ -23,13 +41,12 @@ class Batches:
     steps that hardly move the noise of batches cancels instead of adding up.
     """
 
-    def __init__(self, count: int, size: int, kind: str = "drawn") -> None:
+    def __init__(self, count: int, size: int, *, shuffled: bool = False) -> None:
         """
         :param count: N, how many rows there are.
         :param size: of a batch; as many as N or more are all rows, in their order.
-        :param kind: ``"drawn"`` or ``"shuffled"``.
         """
-        self._count, self._kind = count, checks.one_of("optimiser.batches", kind, KINDS)
+        self._count, self._shuffled = count, shuffled
         self.size = min(size, count)
 
     @property
@@ -43,7 +60,7 @@ class Batches:
         :param stream: of random numbers.
         :return: [size] numbers of rows.
         """
-        if self._kind == "drawn" or self.whole:
+        if not self._shuffled or self.whole:
             return self.draw(split(seed, stream))
         in_epoch = self._count // self.size
         epoch, place = seed[1] // in_epoch, seed[1] % in_epoch
@@ -54,6 +71,13 @@ class Batches:
         # gathered, not sliced: where a slice begins has to be known to the host, which would wait for the device
         return tf.gather(order, place * self.size + np.arange(self.size))
 
+    def weights(self, rows: tf.Tensor) -> tf.Tensor | None:
+        """
+        :param rows: [size], as :meth:`rows` gave them.
+        :return: [size], how many times each counts, so that batches are unbiased; None for once.
+        """
+        return None
+
     def draw(self, seed: tf.Tensor) -> tf.Tensor:
         """
         :param seed: [2] integers, of one batch.
@@ -62,3 +86,52 @@ class Batches:
         if self.whole:
             return tf.range(self._count)
         return tf.random.stateless_uniform([self.size], seed, 0, self._count, tf.int32)
+
+
+class HardBatches(Batches):
+    """
+    Batches that have more of the images that the model gets wrong. Row i is drawn with the probability
+
+        p_i = (1 − share) / N + share h_i / Σ h
+
+    where h_i is how hard its label pulled at f when the model last looked (:func:`orbitgp.likelihoods.slope`), and it
+    counts 1 / (N p_i) times, so that the bound stays unbiased. Most images pull next to nothing: of a uniform batch a
+    few have most of the gradient, and its noise is how many of these there happen to be (benchmarks/batches.md). No
+    weight is above 1 / (1 − share), so no gradient gets more than that much noisier, whatever h was.
+
+    Each place of a batch draws from a part of its own of the cumulated probability: over all rows, not one after
+    another of the same few.
+    """
+
+    def __init__(self, count: int, size: int, *, every: int, share: float = SHARE) -> None:
+        """
+        :param count: N, how many rows there are.
+        :param size: of a batch; as many as N or more are all rows, each once.
+        :param every: so many steps the model looks at all rows.
+        :param share: of the batch that is drawn by h.
+        """
+        super().__init__(count, size)
+        self.every = checks.integer("every", every, least=1)
+        self._share = checks.number("share", share, least=0.0, most=0.99)  # some of each, so that no weight is huge
+        self.probability = tf.Variable(np.full(count, 1 / count), trainable=False, name="probability")
+
+    def rows(self, seed: tf.Tensor, stream: int) -> tf.Tensor:
+        """As in :class:`Batches`, but by the present probabilities."""
+        if self.whole:
+            return tf.range(self._count)
+        cumulated = tf.cumsum(self.probability)
+        within = tf.random.stateless_uniform([self.size], split(seed, stream), dtype=cumulated.dtype)
+        levels = (np.arange(self.size) + within) / self.size * cumulated[-1]
+        return tf.minimum(tf.searchsorted(cumulated, levels, side="right"), self._count - 1)
+
+    def weights(self, rows: tf.Tensor) -> tf.Tensor | None:
+        """[size], 1 / (N p) of each."""
+        return None if self.whole else 1 / (self._count * tf.gather(self.probability, rows))
+
+    def weigh(self, hardness: tf.Tensor) -> None:
+        """
+        :param hardness: [N] h ≥ 0; where it is zero for all, all are as likely.
+        """
+        tiny = np.finfo(np.float64).tiny
+        relative = (hardness + tiny) / tf.reduce_sum(hardness + tiny)
+        self.probability.assign((1 - self._share) / self._count + self._share * relative)

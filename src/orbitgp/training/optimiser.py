@@ -9,16 +9,16 @@ import numpy as np
 import tensorflow as tf
 
 from orbitgp import checks
-from orbitgp.likelihoods import IndependentGroups
+from orbitgp.likelihoods import IndependentGroups, slope
 from orbitgp.models import InvariantSVGP
 from orbitgp.orbits.sampling import split
 from orbitgp.training.adam import Adam
-from orbitgp.training.batches import Batches
+from orbitgp.training.batches import HardBatches, make_batches
 from orbitgp.training.natural import NaturalPosterior
 from orbitgp.training.schedules import cosine, geometric
 
 KINDS = ("natural", "adam")
-BATCH, DRAWS = 0, 1  # streams of random numbers in a step
+BATCH, DRAWS, LOOK = 0, 1, 2  # streams of random numbers in a step
 
 #: images for each inducing point in the first estimate of q: several, so that no direction is left unseen
 START_IMAGES = 4
@@ -35,16 +35,16 @@ class Optimiser:
         :param model: what is trained.
         :param data: (X, Y), [N, D] and [N, P], all of them; batches are drawn here.
         :param settings: ``kind``, ``steps``, ``batch``, ``rates`` by group of parameters, ``warmup``, ``floor``, and
-            for the natural kind ``natural`` with ``first``, ``last`` and ``scale``. Where nothing else is said,
-            ``batches`` (see :class:`Batches`) are ``"drawn"``, and ``inducing_scale`` (see :class:`Adam`) is
-            ``"element"``.
+            for the natural kind ``natural`` with ``first``, ``last`` and ``scale``. What
+            :func:`~orbitgp.training.batches.make_batches` takes, and ``inducing_scale`` (see :class:`Adam`), which is
+            ``"element"`` where nothing else is said.
         :param seed: decides batches and draws.
         """
         checks.one_of("optimiser.kind", settings["kind"], KINDS)
         self._model, self._settings, self._seed = model, settings, seed
         self._X = tf.constant(data[0], model.compute_dtype)
         self._Y = tf.constant(data[1], model.q_mu.dtype)
-        self._batches = Batches(self._X.shape[0], settings["batch"], settings.get("batches", "drawn"))
+        self._batches = make_batches(self._X.shape[0], settings)
         self.step = tf.Variable(0, trainable=False, dtype=tf.int64, name="step")
         self.posterior: NaturalPosterior | None = None
         if settings["kind"] == "natural":
@@ -55,7 +55,9 @@ class Optimiser:
         self._adam = {name: Adam(variables, scales.get(name, "element")) for name, variables in self._groups.items()}
         if self.posterior is not None:
             self._start(self.posterior)
-        self.advance = tf.function(self._advance, autograph=False)  # AutoGraph would triple the time to the first step
+        # AutoGraph would triple the time to the first step
+        self._advance_compiled = tf.function(self._advance, autograph=False)
+        self._look = tf.function(self._look_at_all, autograph=False)
 
     def _start(self, posterior: NaturalPosterior) -> None:
         """The best q for a first few batches: from the prior instead, the first steps would have to be huge."""
@@ -91,6 +93,8 @@ class Optimiser:
                 f"posterior/{name}": getattr(self.posterior, name)
                 for name in ("mean", "precision", "factor", "ceiling")
             }
+        if isinstance(self._batches, HardBatches):
+            found["batches/probability"] = self._batches.probability
         for group, adam in self._adam.items():
             found |= {f"adam/{group}/{i}": variable for i, variable in enumerate(adam.variables)}
         return found
@@ -100,11 +104,43 @@ class Optimiser:
         if self.posterior is not None:
             self.posterior.write_back()
 
-    def _advance(self, steps: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def advance(self, steps: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """
         :param steps: how many.
         :return: the sum of their estimates of the bound, and whether all variables are finite after them.
         """
+        batches = self._batches
+        if not isinstance(batches, HardBatches) or batches.whole:
+            return self._advance_compiled(steps)
+        left, total = int(steps), tf.zeros([], self._Y.dtype)
+        finite = tf.constant(True)
+        while left > 0:
+            since = int(self.step.numpy()) % batches.every
+            if since == 0:
+                self._look()
+            now = min(left, batches.every - since)
+            bound, finite = self._advance_compiled(tf.constant(now))
+            left, total = left - now, total + bound
+        return total, finite
+
+    def _look_at_all(self) -> None:
+        """Has batches made by what the present model says of each image."""
+        assert isinstance(self._batches, HardBatches)
+        self.write_back()
+        size, N = self._batches.size, self._X.shape[0]
+        seed = split(tf.stack([tf.constant(self._seed, tf.int64), self.step]), LOOK)
+
+        def part(number: tf.Tensor) -> tf.Tensor:
+            rows = tf.minimum(number * size + tf.range(size), N - 1)  # all of one size: XLA compiles for each
+            X, Y, _ = self._batch(rows)
+            return slope(self._model.likelihood, X, self._model.mean_estimates(X, split(seed, number)), Y)
+
+        parts = tf.range(-(-N // size))
+        found = tf.map_fn(part, parts, fn_output_signature=self._Y.dtype, parallel_iterations=1)
+        self._batches.weigh(tf.reshape(found, [-1])[:N])
+
+    def _advance(self, steps: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """As :meth:`advance`, in one graph."""
         _, total = tf.while_loop(
             lambda done, total: done < steps,
             lambda done, total: (done + 1, total + self._one()),
@@ -117,7 +153,8 @@ class Optimiser:
     def _one(self) -> tf.Tensor:
         seed = tf.stack([tf.constant(self._seed, tf.int64), self.step])
         progress = tf.cast(self.step, self._Y.dtype) / self._settings["steps"]
-        batch = self._batch(self._batches.rows(seed, BATCH))
+        rows = self._batches.rows(seed, BATCH)
+        batch = (*self._batch(rows), self._batches.weights(rows))
         estimate = self._adam_step if self.posterior is None else self._natural_step
         bound = estimate(batch, split(seed, DRAWS), progress)
         self.step.assign_add(1)
@@ -128,7 +165,7 @@ class Optimiser:
             return self._X, self._Y, rows
         return tf.gather(self._X, rows), tf.gather(self._Y, rows), rows
 
-    def _natural_step(self, batch: tuple[tf.Tensor, ...], seed: tf.Tensor, progress: tf.Tensor) -> tf.Tensor:
+    def _natural_step(self, batch: tuple[Any, ...], seed: tf.Tensor, progress: tf.Tensor) -> tf.Tensor:
         assert self.posterior is not None
         if self._sites_need_q:
             self.posterior.write_back()
@@ -150,7 +187,7 @@ class Optimiser:
         natural = self._settings["natural"]
         return geometric(progress, natural["first"], natural["last"])
 
-    def _adam_step(self, batch: tuple[tf.Tensor, ...], seed: tf.Tensor, progress: tf.Tensor) -> tf.Tensor:
+    def _adam_step(self, batch: tuple[Any, ...], seed: tf.Tensor, progress: tf.Tensor) -> tf.Tensor:
         variables = [v for group in self._groups.values() for v in group]
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(variables)
