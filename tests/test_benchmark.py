@@ -12,9 +12,16 @@ import gpflow
 import numpy as np
 import pandas as pd
 import pytest
+import tensorflow as tf
 
 from orbitgp import orbits
+from orbitgp.inducing import BasePoints
+from orbitgp.kernels import Invariant
 from orbitgp.likelihoods import polya_gamma_bound
+from orbitgp.models import InvariantSVGP
+from orbitgp.orbits.sampling import split
+from orbitgp.schemes import Groups
+from orbitgp.training.batches import HardBatches
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 
@@ -45,6 +52,11 @@ def angle():
 @pytest.fixture(scope="module")
 def network():
     return load("network")
+
+
+@pytest.fixture(scope="module")
+def batches():
+    return load("batches")
 
 
 def test_every_orbit_and_estimator_is_measured(step):
@@ -287,4 +299,54 @@ def test_the_report_of_networks_has_a_row_for_each(network, tmp_path, monkeypatc
     assert list(frame.layers) == ["none: one c for all", "4", "4 3"]
     assert np.all(frame.gap > 0)
     assert f"| 4 3 | {frame.gap[2]:,.0f} |" in text and "--model-steps 2" in text
+    assert capsys.readouterr().out == text
+
+
+def test_the_noise_of_a_gradient_is_that_of_a_slow_loop(batches):
+    rng = np.random.default_rng(5)
+    X, Y = rng.normal(size=(12, 9)), rng.normal(size=(12, 2))
+    model = InvariantSVGP(
+        Invariant(gpflow.kernels.SquaredExponential(1.3, 2.0), orbits.GaussianNoise(9, 0.5)),
+        gpflow.likelihoods.Gaussian(0.3),
+        BasePoints(rng.normal(size=(4, 9))),
+        num_latent_gps=2,
+        num_data=12,
+        scheme=Groups(2, 2),
+    )
+    model.q_mu.assign(rng.normal(size=(4, 2)))  # under the prior inducing points would not matter
+    drawn = HardBatches(12, 5, every=1)
+    drawn.weigh(tf.constant(rng.gamma(0.5, size=12)))
+    found = batches.variances(model, (X, Y), drawn, repeats=6)
+    parts = {
+        "inducing points": model.inducing_variable,
+        "kernel": model.kernel.base,
+        "orbit": model.kernel.orbit,
+    }
+    assert list(found) == list(parts)
+    for name, part in parts.items():
+        gradients = []
+        for number in range(6):
+            seed = tf.constant([0, number], tf.int64)
+            rows = drawn.rows(seed, 0).numpy()
+            with tf.GradientTape() as tape:
+                bound = model.elbo((X[rows], Y[rows], rows, drawn.weights(rows)), split(seed, 1))
+            of_each = tape.gradient(bound, part.trainable_variables)
+            gradients.append(np.concatenate([np.ravel(tf.convert_to_tensor(one)) for one in of_each]))
+        slow = sum(np.var(column, ddof=1) for column in np.transpose(gradients))
+        assert slow > 0
+        np.testing.assert_allclose(found[name], slow, rtol=1e-8)
+
+
+def test_the_report_of_batches_has_a_row_for_each(batches, tmp_path, monkeypatch, capsys):
+    words = "--images 60 --inducing 5 --draws 2 --steps 2 --batch 20 --repeats 3"
+    monkeypatch.setattr(batches, "RUNS", {"one": ("parity", "rotation_90_from_60"), "two": ("mnist", "affine")})
+    monkeypatch.setattr(batches, "SHARES", (0.0, 0.5))
+    monkeypatch.setattr(sys, "argv", ["batches.py", *words.split(), "--folder", str(tmp_path)])
+    batches.main()
+    frame, text = pd.read_csv(tmp_path / "batches.csv"), (tmp_path / "batches.md").read_text()
+    assert len(frame) == 2 * 3 * 2
+    assert np.all(frame.noise[frame.share == 0] == 1) and np.all(frame.noise > 0)
+    last = frame.noise.iloc[-1]
+    assert frame.run.iloc[-1] == "two" and f"| two | orbit | 1.00 | {last:.2f} |" in text
+    assert f"    python benchmarks/batches.py {words}\n" in text
     assert capsys.readouterr().out == text

@@ -57,7 +57,7 @@ class Optimiser:
             self._start(self.posterior)
         # AutoGraph would triple the time to the first step
         self._advance_compiled = tf.function(self._advance, autograph=False)
-        self._look = tf.function(self._look_at_all, autograph=False)
+        self.hardness = tf.function(self._hardness, autograph=False)
 
     def _start(self, posterior: NaturalPosterior) -> None:
         """The best q for a first few batches: from the prior instead, the first steps would have to be huge."""
@@ -117,15 +117,14 @@ class Optimiser:
         while left > 0:
             since = int(self.step.numpy()) % batches.every
             if since == 0:
-                self._look()
+                batches.weigh(self.hardness())
             now = min(left, batches.every - since)
             bound, finite = self._advance_compiled(tf.constant(now))
             left, total = left - now, total + bound
         return total, finite
 
-    def _look_at_all(self) -> None:
-        """Has batches made by what the present model says of each image."""
-        assert isinstance(self._batches, HardBatches)
+    def _hardness(self) -> tf.Tensor:
+        """[N], how hard each datum pulls at f (:func:`orbitgp.likelihoods.slope`) where the present model has it."""
         self.write_back()
         size, N = self._batches.size, self._X.shape[0]
         seed = split(tf.stack([tf.constant(self._seed, tf.int64), self.step]), LOOK)
@@ -137,7 +136,7 @@ class Optimiser:
 
         parts = tf.range(-(-N // size))
         found = tf.map_fn(part, parts, fn_output_signature=self._Y.dtype, parallel_iterations=1)
-        self._batches.weigh(tf.reshape(found, [-1])[:N])
+        return tf.reshape(found, [-1])[:N]
 
     def _advance(self, steps: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """As :meth:`advance`, in one graph."""
