@@ -57,7 +57,6 @@ def trained(experiment: str, variant: str, given: argparse.Namespace) -> tuple[I
     model = build_model(spec, data)
     optimiser = Optimiser(model, (X, Y), spec["optimiser"], 0)
     optimiser.advance(tf.constant(given.steps))
-    optimiser.write_back()
     return model, (X, Y), optimiser.hardness().numpy()
 
 
@@ -97,7 +96,7 @@ def measure(given: argparse.Namespace) -> pd.DataFrame:
         model, data, hardness = trained(experiment, variant, given)
         noise = {}
         for share in SHARES:
-            batches = HardBatches(len(hardness), given.batch, every=1, share=share)
+            batches = HardBatches(len(hardness), given.batch, share=share)
             batches.weigh(tf.constant(hardness))
             noise[share] = variances(model, data, batches, given.repeats)
             sys.stderr.write(f"{label}, {share:g}: {noise[share]}\n")

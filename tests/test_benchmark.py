@@ -314,7 +314,7 @@ def test_the_noise_of_a_gradient_is_that_of_a_slow_loop(batches):
         scheme=Groups(2, 2),
     )
     model.q_mu.assign(rng.normal(size=(4, 2)))  # under the prior inducing points would not matter
-    drawn = HardBatches(12, 5, every=1)
+    drawn = HardBatches(12, 5)
     drawn.weigh(tf.constant(rng.gamma(0.5, size=12)))
     found = batches.variances(model, (X, Y), drawn, repeats=6)
     parts = {

@@ -341,6 +341,8 @@ def test_a_row_that_counts_twice_is_as_good_as_two(likelihood, data):
 
     expected = data_term(model.elbo(repeated))
     np.testing.assert_allclose(scale * data_term(model.elbo(weighted)), expected, rtol=1e-10)
+    with pytest.raises(ValueError, match="not compatible"):  # as a column it would be broadcast to all pairs of rows
+        model.elbo((*weighted[:3], times[:, None]))
     np.testing.assert_allclose(
         scale * data_term(bound_of_q(model.quadratic(weighted, [0, 0]), model)), expected, rtol=1e-10
     )
@@ -499,9 +501,9 @@ def test_predictions_come_close_to_the_exact_ones_as_samples_grow(data):
 def test_estimates_of_the_mean_are_unbiased_and_exact_over_the_full_orbit(whiten, compiled, data):
     model = make_model(right_angles(), whiten=whiten, scheme=FullOrbit(), compiled=compiled)
     exact = exact_twin(model).predict_f(data[0])[0].numpy()
-    np.testing.assert_allclose(model.mean_estimates(data[0], [0, 0]), exact, rtol=1e-8)
+    np.testing.assert_allclose(model.mean_estimates(data[0], model.mean_weights(), [0, 0]), exact, rtol=1e-8)
     model.scheme = Groups(2, 3)
-    found = np.stack([model.mean_estimates(data[0], [1, i]).numpy() for i in range(300)])
+    found = np.stack([model.mean_estimates(data[0], model.mean_weights(), [1, i]).numpy() for i in range(300)])
     error = found.std(axis=0, ddof=1) / np.sqrt(len(found))
     assert np.all(error > 0)
     assert np.all(np.abs(found.mean(axis=0) - exact) < 4 * error)  # of 36 numbers

@@ -196,17 +196,24 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         scale = self._scale(batch)
         return Quadratic(*(scale * term for term in found))
 
-    @check_shapes("X: [N, D]", "return: [N, P]")
-    def mean_estimates(self, X: TensorType, seed: TensorType) -> tf.Tensor:
+    @check_shapes("return: [M, P]")
+    def mean_weights(self) -> tf.Tensor:
+        """What k_fu is multiplied with for the posterior mean of f."""
+        L = tf.linalg.cholesky(self._Kuu())
+        whitened = self.q_mu if self.whiten else tf.linalg.triangular_solve(L, self.q_mu)
+        return tf.linalg.triangular_solve(L, whitened, adjoint=True)
+
+    @check_shapes("X: [N, D]", "weights: [M, P]", "return: [N, P]")
+    def mean_estimates(self, X: TensorType, weights: tf.Tensor, seed: TensorType) -> tf.Tensor:
         """
-        Unbiased estimates of the posterior mean of f, from the draws that a step of training takes: faster than
-        :meth:`predict_f`, and without a variance.
+        Unbiased estimates of the posterior mean of f, by as many draws as the scheme of training has.
 
         :param X: [N, D]
+        :param weights: :meth:`mean_weights`, which are the same for all X.
         :param seed: [2] integers that decide the draws.
         """
         _, Kfu = self._training_averages(tf.cast(X, self.compute_dtype), self.scheme, tf.convert_to_tensor(seed))
-        return tf.matmul(average(Kfu), self._mean_weights(tf.linalg.cholesky(self._Kuu())))
+        return tf.matmul(average(Kfu), weights)
 
     def prior_kl(self) -> tf.Tensor:
         """KL(q(u) ‖ p(u)), summed over outputs."""
@@ -305,7 +312,7 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
             tf.cast(X, self.compute_dtype),
             Y,
             None if index is None else tf.convert_to_tensor(index),
-            None if weight is None else tf.cast(weight, Y.dtype),
+            None if weight is None else tf.ensure_shape(tf.cast(weight, Y.dtype), [None]),
         )
 
     def _scale(self, batch: Batch) -> tf.Tensor:
@@ -386,11 +393,6 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         """[M, K] → [M, K], φ = L⁻¹ k if whitened, else k_uu⁻¹ k: what multiplies q's mean."""
         phi = tf.linalg.triangular_solve(L, Kuf)
         return phi if self.whiten else tf.linalg.triangular_solve(L, phi, adjoint=True)
-
-    def _mean_weights(self, L: tf.Tensor) -> tf.Tensor:
-        """[M, P], what k_fu is multiplied with for the posterior mean."""
-        whitened = self.q_mu if self.whiten else tf.linalg.triangular_solve(L, self.q_mu)
-        return tf.linalg.triangular_solve(L, whitened, adjoint=True)
 
     def _explained_variance(self, L: tf.Tensor, columns: tf.Tensor, groups: int, weights: PairWeights) -> tf.Tensor:
         """‖Tᵀφ̄‖² − ‖φ̄‖², [N, 1] or [N, P]"""

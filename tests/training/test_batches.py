@@ -10,7 +10,7 @@ STREAM = 3
 
 
 def make(count, size, kind):
-    return make_batches(count, {"steps": 90, "batch": size, "batches": kind})
+    return make_batches(count, {"batch": size, "batches": kind})
 
 
 def rows(batches, seed, step):
@@ -59,7 +59,7 @@ def test_a_batch_as_large_as_the_data_is_the_data(kind, size):
     assert batches.weights(tf.range(7)) is None
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["drawn", "shuffled"])
 def test_rows_depend_on_seed_and_step_and_on_nothing_else(kind):
     first, second = make(50, 10, kind), make(50, 10, kind)
     later = rows(first, 1, 8)
@@ -69,7 +69,7 @@ def test_rows_depend_on_seed_and_step_and_on_nothing_else(kind):
 
 
 def test_where_nothing_is_said_rows_are_drawn():
-    unsaid = make_batches(50, {"steps": 90, "batch": 10})
+    unsaid = make_batches(50, {"batch": 10})
     np.testing.assert_array_equal(rows(unsaid, 1, 8), rows(make(50, 10, "drawn"), 1, 8))
     assert unsaid.weights(tf.range(10)) is None
 
@@ -85,14 +85,23 @@ HARDNESS = np.array([0.0, 0.01, 5.0, 0.3, 0.0, 1.0, 0.02, 0.5, 0.1, 0.0, 2.0])
 
 
 def hard(size=4, share=0.6, hardness=HARDNESS):
-    batches = HardBatches(len(hardness), size, every=1, share=share)
+    batches = HardBatches(len(hardness), size, share=share)
     batches.weigh(tf.constant(hardness))
     return batches
 
 
-def test_a_training_looks_some_thirty_times():
-    for steps, every in ((7500, 250), (61, 2), (20, 1), (1, 1)):
-        assert make_batches(10, {"steps": steps, "batch": 2, "batches": "hard"}).every == every
+def test_hard_rows_depend_on_seed_step_and_hardness():
+    later = rows(hard(), 1, 8)
+    np.testing.assert_array_equal(rows(hard(), 1, 8), later)
+    for batches, seed, step in ((hard(), 2, 8), (hard(), 1, 9), (hard(hardness=HARDNESS[::-1]), 1, 8)):
+        assert not np.array_equal(rows(batches, seed, step), later)
+
+
+def test_each_place_draws_from_a_part_of_its_own():
+    batches = HardBatches(8, 4)  # no look yet: all are as likely
+    found = np.stack([rows(batches, 0, step) for step in range(60)])
+    for place, column in enumerate(found.T):
+        assert set(column) == {2 * place, 2 * place + 1}
 
 
 def test_probability_and_weight_of_a_row():
@@ -142,7 +151,7 @@ def test_a_probability_that_is_not_a_number_gives_rows_that_are_there():
     assert set(rows(batches, 0, 0)) <= set(range(11))
 
 
-@pytest.mark.parametrize(("share", "every", "says"), [(1.0, 1, "share must be"), (-0.1, 1, "share"), (0.5, 0, "every")])
-def test_bad_settings_are_named(share, every, says):
-    with pytest.raises(ValueError, match=says):
-        HardBatches(5, 2, every=every, share=share)
+@pytest.mark.parametrize("share", [1.0, -0.1, np.nan])
+def test_a_bad_share_is_named(share):
+    with pytest.raises(ValueError, match=r"share must be a finite number in \[0, 0.99\]"):
+        HardBatches(5, 2, share=share)

@@ -325,6 +325,30 @@ def test_batches_that_are_the_data_need_no_look(make_model, settings, regression
         optimiser = Optimiser(make_model(), regression, settings(batches=batches), seed=9)
         totals[batches] = optimiser.advance(tf.constant(3))[0].numpy()
     assert totals["hard"] == totals["drawn"]
+    np.testing.assert_array_equal(optimiser._batches.probability, np.full(15, 1 / 15))
+
+
+@pytest.mark.parametrize(("steps", "looks"), [(7500, 30), (61, 21), (20, 20), (1, 1)])
+def test_a_training_with_hard_batches_looks_up_to_thirty_times(
+    steps, looks, make_model, settings, regression, monkeypatch
+):
+    optimiser = Optimiser(make_model(), regression, settings(batch=4, batches="hard", steps=steps), seed=0)
+    seen = []
+
+    def step_over(count):
+        optimiser.step.assign_add(int(count))
+        return tf.zeros([], tf.float64), tf.constant(True)
+
+    def look():
+        seen.append(int(optimiser.step.numpy()))
+        return tf.ones(15, tf.float64)
+
+    monkeypatch.setattr(optimiser, "_advance_compiled", step_over)
+    monkeypatch.setattr(optimiser, "hardness", look)
+    for first in range(0, steps, 20):
+        optimiser.advance(tf.constant(min(20, steps - first)))
+    assert optimiser.step.numpy() == steps and len(seen) == looks
+    assert seen == list(range(0, steps, -(-steps // 30)))
 
 
 def test_a_table_learns_the_rows_of_its_batch_and_no_others(make_model, settings, signs, eagerly):
@@ -404,21 +428,31 @@ def test_what_is_held_fixed_stays(make_model, settings, regression, eagerly):
     assert not [name for name in optimiser.state() if "orbit" in name]
 
 
-@pytest.mark.parametrize("poison", ["posterior/mean", "model/0"])
-def test_what_is_not_finite_is_seen(poison, make_model, settings, regression, eagerly):
-    optimiser = Optimiser(make_model(), regression, settings(), seed=0)
+@pytest.mark.parametrize(
+    ("poison", "changes"),
+    [
+        ("posterior/mean", {}),
+        ("model/0", {}),
+        ("posterior/mean", {"batch": 5, "batches": "hard"}),  # which look at all images before each of 20 steps
+        ("batches/probability", {"batch": 5, "batches": "hard", "steps": 90}),  # and not before the second of 90
+    ],
+)
+def test_what_is_not_finite_is_seen(poison, changes, make_model, settings, regression, eagerly):
+    optimiser = Optimiser(make_model(), regression, settings(**changes), seed=0)
     assert optimiser.advance(tf.constant(1))[1]
     variable = optimiser.state()[poison]
     variable.assign(variable * np.nan)
     assert not optimiser.advance(tf.constant(1))[1]
 
 
-def test_compiled_steps_are_the_eager_ones(make_model, settings, regression):
-    found = []
+@pytest.mark.parametrize("batches", ["drawn", "hard"])
+def test_compiled_steps_are_the_eager_ones(batches, make_model, settings, regression):
+    found, changes = [], {"batch": 5, "batches": batches, "steps": 60}
     for eager in (True, False):
         tf.config.run_functions_eagerly(eager)
         try:
-            optimiser = Optimiser(make_model(orbit=noise(), scheme=Groups(2, 2)), regression, settings(batch=5), seed=0)
+            model = make_model(orbit=noise(), scheme=Groups(2, 2))
+            optimiser = Optimiser(model, regression, settings(**changes), seed=0)
             totals = [optimiser.advance(tf.constant(steps))[0].numpy() for steps in (2, 3)]
         finally:
             tf.config.run_functions_eagerly(False)

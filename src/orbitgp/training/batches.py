@@ -14,18 +14,17 @@ from orbitgp.orbits.sampling import split
 KINDS = ("drawn", "shuffled", "hard")
 
 SHARE = 0.5  # of a hard batch that is drawn by how wrong the model is
-LOOKS = 30  # of the model at all images, in a training with hard batches
 
 
 def make_batches(count: int, settings: Mapping[str, Any]) -> Batches:
     """
     :param count: N, how many rows there are.
-    :param settings: ``steps``; ``batch``, how many rows a step takes; ``batches``, one of ``KINDS``, ``"drawn"`` where
-        nothing is said.
+    :param settings: ``batch``, how many rows a step takes; ``batches``, one of ``KINDS``, ``"drawn"`` where nothing is
+        said.
     """
     kind = checks.one_of("optimiser.batches", settings.get("batches", "drawn"), KINDS)
     if kind == "hard":
-        return HardBatches(count, settings["batch"], every=max(1, settings["steps"] // LOOKS))
+        return HardBatches(count, settings["batch"])
     return Batches(count, settings["batch"], shuffled=kind == "shuffled")
 
 
@@ -34,8 +33,8 @@ class Batches:
     Rows of the data for each step, from nothing but a seed and the number of the step, so that a training goes on
     anywhere.
 
-    ``"drawn"`` takes each row of each batch at random, with replacement. ``"shuffled"`` orders all rows anew for each
-    epoch and takes them one batch after another, so that an epoch has each row once (but for the N mod size rows that
+    Drawn ones take each row of each batch at random, with replacement. For shuffled ones all rows are ordered anew for
+    each epoch and taken one batch after another, so that an epoch has each row once (but for the N mod size rows that
     make no batch; they are others in every epoch). Every batch is then still as likely as any other of its size, and
     its bound unbiased; but what one batch of an epoch has too much of, the others have too little of, so that over
     steps that hardly move the noise of batches cancels instead of adding up.
@@ -45,6 +44,7 @@ class Batches:
         """
         :param count: N, how many rows there are.
         :param size: of a batch; as many as N or more are all rows, in their order.
+        :param shuffled: whether they are, or drawn.
         """
         self._count, self._shuffled = count, shuffled
         self.size = min(size, count)
@@ -95,23 +95,22 @@ class HardBatches(Batches):
         p_i = (1 − share) / N + share h_i / Σ h
 
     where h_i is how hard its label pulled at f when the model last looked (:func:`orbitgp.likelihoods.slope`), and it
-    counts 1 / (N p_i) times, so that the bound stays unbiased. Most images pull next to nothing: of a uniform batch a
-    few have most of the gradient, and its noise is how many of these there happen to be (benchmarks/batches.md). No
-    weight is above 1 / (1 − share), so no gradient gets more than that much noisier, whatever h was.
+    counts 1 / (N p_i) times, so that the bound stays unbiased. The rows that pull hard have much of the gradient, and
+    where they are few, how many of them there happen to be is much of a uniform batch's noise (what it comes to is in
+    benchmarks/batches.md). No weight is above 1 / (1 − share), and so the mean square of no gradient grows by more
+    than that factor, whatever h was.
 
-    Each place of a batch draws from a part of its own of the cumulated probability: over all rows, not one after
-    another of the same few.
+    The j-th place of a batch draws from the j-th part of the cumulated probability, so that how often a row comes
+    varies less than by chance.
     """
 
-    def __init__(self, count: int, size: int, *, every: int, share: float = SHARE) -> None:
+    def __init__(self, count: int, size: int, *, share: float = SHARE) -> None:
         """
         :param count: N, how many rows there are.
         :param size: of a batch; as many as N or more are all rows, each once.
-        :param every: so many steps the model looks at all rows.
         :param share: of the batch that is drawn by h.
         """
         super().__init__(count, size)
-        self.every = checks.integer("every", every, least=1)
         self._share = checks.number("share", share, least=0.0, most=0.99)  # some of each, so that no weight is huge
         self.probability = tf.Variable(np.full(count, 1 / count), trainable=False, name="probability")
 
@@ -132,6 +131,6 @@ class HardBatches(Batches):
         """
         :param hardness: [N] h ≥ 0; where it is zero for all, all are as likely.
         """
-        tiny = np.finfo(np.float64).tiny
-        relative = (hardness + tiny) / tf.reduce_sum(hardness + tiny)
+        positive = tf.cast(hardness, self.probability.dtype) + np.finfo(np.float64).tiny
+        relative = positive / tf.reduce_sum(positive)
         self.probability.assign((1 - self._share) / self._count + self._share * relative)

@@ -23,6 +23,9 @@ BATCH, DRAWS, LOOK = 0, 1, 2  # streams of random numbers in a step
 #: images for each inducing point in the first estimate of q: several, so that no direction is left unseen
 START_IMAGES = 4
 
+#: of the model at all images in a training with hard batches: each costs what some dozen steps do
+LOOKS = 30
+
 
 class Optimiser:
     """
@@ -45,6 +48,7 @@ class Optimiser:
         self._X = tf.constant(data[0], model.compute_dtype)
         self._Y = tf.constant(data[1], model.q_mu.dtype)
         self._batches = make_batches(self._X.shape[0], settings)
+        self._between_looks = -(-settings["steps"] // LOOKS)
         self.step = tf.Variable(0, trainable=False, dtype=tf.int64, name="step")
         self.posterior: NaturalPosterior | None = None
         if settings["kind"] == "natural":
@@ -115,10 +119,10 @@ class Optimiser:
         left, total = int(steps), tf.zeros([], self._Y.dtype)
         finite = tf.constant(True)
         while left > 0:
-            since = int(self.step.numpy()) % batches.every
+            since = int(self.step.numpy()) % self._between_looks
             if since == 0:
                 batches.weigh(self.hardness())
-            now = min(left, batches.every - since)
+            now = min(left, self._between_looks - since)
             bound, finite = self._advance_compiled(tf.constant(now))
             left, total = left - now, total + bound
         return total, finite
@@ -126,13 +130,13 @@ class Optimiser:
     def _hardness(self) -> tf.Tensor:
         """[N], how hard each datum pulls at f (:func:`orbitgp.likelihoods.slope`) where the present model has it."""
         self.write_back()
-        size, N = self._batches.size, self._X.shape[0]
+        size, N, weights = self._batches.size, self._X.shape[0], self._model.mean_weights()
         seed = split(tf.stack([tf.constant(self._seed, tf.int64), self.step]), LOOK)
 
         def part(number: tf.Tensor) -> tf.Tensor:
             rows = tf.minimum(number * size + tf.range(size), N - 1)  # all of one size: XLA compiles for each
             X, Y, _ = self._batch(rows)
-            return slope(self._model.likelihood, X, self._model.mean_estimates(X, split(seed, number)), Y)
+            return slope(self._model.likelihood, X, self._model.mean_estimates(X, weights, split(seed, number)), Y)
 
         parts = tf.range(-(-N // size))
         found = tf.map_fn(part, parts, fn_output_signature=self._Y.dtype, parallel_iterations=1)
