@@ -308,12 +308,11 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         if Y.shape[-1] is not None and Y.shape[-1] != self.num_latent_gps:
             raise ValueError(f"Y has {Y.shape[-1]} columns, the model has {self.num_latent_gps} outputs")
         index, weight = (*rest, None, None)[:2]
-        return Batch(
-            tf.cast(X, self.compute_dtype),
-            Y,
-            None if index is None else tf.convert_to_tensor(index),
-            None if weight is None else tf.ensure_shape(tf.cast(weight, Y.dtype), [None]),
-        )
+        index = None if index is None else tf.convert_to_tensor(index)
+        weight = None if weight is None else tf.cast(weight, Y.dtype)
+        if weight is not None and weight.shape.rank != 1:
+            raise ValueError(f"weights must be [N], one number for each row, got the shape {weight.shape}")
+        return Batch(tf.cast(X, self.compute_dtype), Y, index, weight)
 
     def _scale(self, batch: Batch) -> tf.Tensor:
         """How many data stand behind each of the batch."""
