@@ -23,6 +23,7 @@ import pandas as pd
 import tensorflow as tf
 
 from orbitgp import configuration
+from orbitgp.analysis.formats import markdown_table
 from orbitgp.experiments.datasets import make_dataset
 from orbitgp.experiments.supervised import build_model, targets
 from orbitgp.files import write_text
@@ -119,14 +120,12 @@ def report(frame: pd.DataFrame, command: str) -> str:
         "",
         f"    {command}",
         "",
-        f"| run | parameters | {' | '.join(head)} |",
-        f"| --- | --- |{' ---: |' * len(head)}",
-        *(
-            f"| {run} | {parameters} | {' | '.join(f'{value:.2f}' for value in row)} |"
-            for (run, parameters), row in zip(table.index, table.to_numpy(), strict=True)
-        ),
     ]
-    return "\n".join(lines) + "\n"
+    cells = [
+        (*names, *(f"{value:.2f}" for value in row)) for names, row in zip(table.index, table.to_numpy(), strict=True)
+    ]
+    numeric = [False, False, *(True for _ in head)]
+    return "\n".join(lines) + "\n" + markdown_table(["run", "parameters", *head], cells, numeric)
 
 
 def main() -> None:

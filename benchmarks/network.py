@@ -25,6 +25,7 @@ import tensorflow as tf
 from scipy.optimize import minimize_scalar
 
 from orbitgp import configuration
+from orbitgp.analysis.formats import markdown_table
 from orbitgp.experiments.datasets import make_dataset
 from orbitgp.experiments.supervised import build_model, targets
 from orbitgp.files import write_text
@@ -120,14 +121,9 @@ def report(frame: pd.DataFrame, command: str) -> str:
         "",
         f"    {command}",
         "",
-        f"| layers | {' | '.join(head)} |",
-        f"| --- |{' ---: |' * len(head)}",
-        *(
-            f"| {layers} | {' | '.join(f'{gap:,.0f}' for gap in row)} |"
-            for layers, row in zip(table.index, table.to_numpy(), strict=True)
-        ),
     ]
-    return "\n".join(lines) + "\n"
+    cells = [(name, *(f"{gap:,.0f}" for gap in row)) for name, row in zip(table.index, table.to_numpy(), strict=True)]
+    return "\n".join(lines) + "\n" + markdown_table(["layers", *head], cells, [False, *(True for _ in head)])
 
 
 def _command(given: argparse.Namespace) -> str:

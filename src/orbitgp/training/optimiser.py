@@ -23,7 +23,7 @@ BATCH, DRAWS, LOOK = 0, 1, 2  # streams of random numbers in a step
 #: images for each inducing point in the first estimate of q: several, so that no direction is left unseen
 START_IMAGES = 4
 
-#: of the model at all images in a training with hard batches: each costs what some dozen steps do
+#: of the model at all images, in a training with hard batches
 LOOKS = 30
 
 
