@@ -100,8 +100,13 @@ def _angles(ended: Runs | None, angle: int) -> str:
         return NOTHING
     table = parity_table(ended.finals, ended.metrics)
     learned = table[(table["alpha_true"] == angle) & table["start"].notna()].sort_values("start")
-    said = (f"{row.angle_min:.1f} to {row.angle_max:.1f}° from {row.start:.0f}°" for row in learned.itertuples())
+    said = (f"{_range(row.angle_min, row.angle_max)}° from {row.start:.0f}°" for row in learned.itertuples())
     return ", ".join(said) or NOTHING
+
+
+def _range(least: float, largest: float) -> str:
+    ends = f"{least:.1f}", f"{largest:.1f}"
+    return " to ".join(dict.fromkeys(ends))
 
 
 if __name__ == "__main__":
