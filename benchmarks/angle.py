@@ -20,11 +20,13 @@ import argparse
 import itertools
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.optimize import minimize_scalar
 
+from orbitgp.analysis.formats import markdown_table
 from orbitgp.datasets import ImageData, Images, mnist, parity
 from orbitgp.datasets.rotation import rotate
 from orbitgp.files import write_text
@@ -127,28 +129,26 @@ def report(frame: pd.DataFrame, command: str) -> str:
     best = frame.loc[frame.groupby(keys)["evidence"].idxmax()]
     below = frame.assign(below=frame["evidence"] - frame.groupby(keys)["evidence"].transform("max"))
     table = below.pivot(index="angle", columns=keys, values="below")
-    head = [
-        f"±{true:g}°, {images:,}{'' if digits == 'all' else ', ' + digits}" for true, digits, images in table.columns
-    ]
+    head = [f"±{true:g}°, {images:,}{'' if digits == 'all' else ', ' + digits}" for true, digits, images in [*table]]
+    cells = [[f"{row[0]:g}", *(f"{value:.1f}" for value in row[1:])] for row in _rows(table.reset_index())]
     lines = [
         "Exact log marginal likelihood by angle of the orbit, in nats, less that of the best angle. Odd against even",
         "digits, Gaussian noise; each column has its data's true angle, its number of images and the digits left out.",
         "",
         f"    {command}",
         "",
-        "| angle, ° | " + " | ".join(head) + " |",
-        "| ---: |" + " ---: |" * len(head),
-        *(f"| {angle:g} | " + " | ".join(f"{value:.1f}" for value in row) + " |" for angle, row in table.iterrows()),
-        "",
-        "| true angle, ° | digits | images | best angle, ° | log evidence | lengthscale | variance | noise variance |",
-        "| ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
-        *(
-            f"| {row.true_angle:g} | {row.digits} | {row.images:,} | {row.angle:g} | {row.evidence:.1f} | "
-            f"{row.lengthscale:g} | {row.variance:.3g} | {_said_noise(row.noise, row.variance)} |"
-            for row in best.itertuples()
-        ),
+        markdown_table(["angle, °", *head], cells, [True] * (1 + len(head))),
     ]
-    return "\n".join(lines) + "\n"
+    names = {"true angle, °": "g", "digits": "", "images": ",", "best angle, °": "g", "log evidence": ".1f"}
+    names |= {"lengthscale": "g", "variance": ".3g", "noise variance": ""}
+    best = best.assign(noise=[_said_noise(*pair) for pair in zip(best["noise"], best["variance"], strict=True)])
+    rows = [[format(value, kind) for value, kind in zip(row, names.values(), strict=True)] for row in _rows(best)]
+    return "\n".join(lines) + "\n" + markdown_table([*names], rows, [name != "digits" for name in names])
+
+
+def _rows(frame: pd.DataFrame) -> list[list[Any]]:
+    """With numbers as they are, not all of one type."""
+    return [list(row) for row in frame.itertuples(index=False, name=None)]
 
 
 def _said_noise(noise: float, variance: float) -> str:

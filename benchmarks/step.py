@@ -23,6 +23,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from orbitgp.analysis.formats import markdown_table
+
 HERE = Path(__file__).resolve().parent
 OUTPUTS = 10
 
@@ -256,8 +258,8 @@ def _markdown(frame: Any) -> str:
             return "–" if value != value else f"{value:.2f}" if value < 10 else f"{value:.0f}"
         return str(value)
 
-    table = [list(frame.columns), ["---"] * frame.shape[1], *frame.astype(object).values.tolist()]
-    return "\n".join("| " + " | ".join(cell(value) for value in row) + " |" for row in table)
+    rows = [[cell(value) for value in row] for row in frame.astype(object).values.tolist()]
+    return markdown_table([*frame], rows, [False] * frame.shape[1]).rstrip()
 
 
 def main() -> None:
