@@ -80,7 +80,8 @@ def specification(
     """
     from orbitgp import configuration
 
-    spec = configuration.run_spec(configuration.load("paper"), configuration.Run(*run.split("/"), 0))
+    experiment, variant = run.split("/")
+    spec = configuration.run_spec(configuration.load("paper"), configuration.Run(experiment, variant, 0))
     for key, value in changes.items():
         merged = isinstance(value, dict) and key != "scheme"
         spec[key] = _merged(spec[key], value) if merged else value

@@ -113,7 +113,7 @@ def report(frame: pd.DataFrame, command: str) -> str:
     """
     :param frame: columns ``layers``, ``rate`` and ``gap``.
     """
-    table = frame.pivot(index="layers", columns="rate", values="gap").loc[frame.layers.unique()]
+    table = frame.pivot(index="layers", columns="rate", values="gap").loc[[*frame.layers.unique()]]
     head = [f"rate {rate:g}" for rate in table.columns]
     lines = [
         "Nats that a recognition network leaves below the best c of every image, by its layers and Adam's rate. Odd",

@@ -222,7 +222,7 @@ def run(names: list[str], turns: int, repeats: int) -> Any:
                 results.append(in_own_process(setting, repeats, parts=True))
         for setting, results in zip(settings, measured, strict=True):
             medians = pd.DataFrame(results).median().to_dict()
-            rows.append({"comparison": name, **asdict(setting), **medians})
+            rows.append({"comparison": name} | asdict(setting) | medians)
     frame = pd.DataFrame(rows)
     first = frame.groupby("comparison")[["step_ms", "peak_mb"]].transform("first")
     frame["time_ratio"], frame["memory_ratio"] = (frame[c] / first[c] for c in ("step_ms", "peak_mb"))
