@@ -131,19 +131,16 @@ def report(frame: pd.DataFrame, command: str) -> str:
     table = below.pivot(index="angle", columns=keys, values="below")
     head = [f"±{true:g}°, {images:,}{'' if digits == 'all' else ', ' + digits}" for true, digits, images in [*table]]
     cells = [[f"{row[0]:g}", *(f"{value:.1f}" for value in row[1:])] for row in _rows(table.reset_index())]
-    lines = [
-        "Exact log marginal likelihood by angle of the orbit, in nats, less that of the best angle. Odd against even",
-        "digits, Gaussian noise; each column has its data's true angle, its number of images and the digits left out.",
-        "",
-        f"    {command}",
-        "",
-        markdown_table(["angle, °", *head], cells, [True] * (1 + len(head))),
-    ]
-    names = {"true angle, °": "g", "digits": "", "images": ",", "best angle, °": "g", "log evidence": ".1f"}
-    names |= {"lengthscale": "g", "variance": ".3g", "noise variance": ""}
+    columns = {"true angle, °": "g", "digits": "", "images": ",", "best angle, °": "g", "log evidence": ".1f"}
+    columns |= {"lengthscale": "g", "variance": ".3g", "noise variance": ""}
     best = best.assign(noise=[_said_noise(*pair) for pair in zip(best["noise"], best["variance"], strict=True)])
-    rows = [[format(value, kind) for value, kind in zip(row, names.values(), strict=True)] for row in _rows(best)]
-    return "\n".join(lines) + "\n" + markdown_table([*names], rows, [name != "digits" for name in names])
+    rows = [[format(value, kind) for value, kind in zip(row, columns.values(), strict=True)] for row in _rows(best)]
+    return (
+        "Exact log marginal likelihood by angle of the orbit, in nats, less that of the best angle. Odd against even\n"
+        "digits, Gaussian noise; each column has its data's true angle, its number of images and the digits left out.\n"
+        f"\n    {command}\n\n{markdown_table(['angle, °', *head], cells, [True] * (1 + len(head)))}\n"
+        f"{markdown_table([*columns], rows, [name != 'digits' for name in columns])}"
+    )
 
 
 def _rows(frame: pd.DataFrame) -> list[list[Any]]:

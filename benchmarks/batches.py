@@ -114,18 +114,15 @@ def report(frame: pd.DataFrame, command: str) -> str:
     table = frame.pivot(index=["run", "parameters"], columns="share", values="noise")
     table = table.loc[list(dict.fromkeys(zip(frame.run, frame.parameters, strict=True)))]
     head = [f"share {share:g}" for share in table.columns]
-    lines = [
-        "Variance of a batch's gradient as a part of that of uniform batches, by the share of the batch that is drawn",
-        "by how wrong the model is (`orbitgp/training/batches.py`). Small models, held fixed.",
-        "",
-        f"    {command}",
-        "",
-    ]
     cells = [
         (*names, *(f"{value:.2f}" for value in row)) for names, row in zip(table.index, table.to_numpy(), strict=True)
     ]
     numeric = [False, False, *(True for _ in head)]
-    return "\n".join(lines) + "\n" + markdown_table(["run", "parameters", *head], cells, numeric)
+    return (
+        "Variance of a batch's gradient as a part of that of uniform batches, by the share of the batch that is drawn\n"
+        "by how wrong the model is (`orbitgp/training/batches.py`). Small models, held fixed.\n\n"
+        f"    {command}\n\n{markdown_table(['run', 'parameters', *head], cells, numeric)}"
+    )
 
 
 def main() -> None:

@@ -115,15 +115,12 @@ def report(frame: pd.DataFrame, command: str) -> str:
     """
     table = frame.pivot(index="layers", columns="rate", values="gap").loc[[*frame.layers.unique()]]
     head = [f"rate {rate:g}" for rate in table.columns]
-    lines = [
-        "Nats that a recognition network leaves below the best c of every image, by its layers and Adam's rate. Odd",
-        "against even digits, f held fixed.",
-        "",
-        f"    {command}",
-        "",
-    ]
     cells = [(name, *(f"{gap:,.0f}" for gap in row)) for name, row in zip(table.index, table.to_numpy(), strict=True)]
-    return "\n".join(lines) + "\n" + markdown_table(["layers", *head], cells, [False, *(True for _ in head)])
+    return (
+        "Nats that a recognition network leaves below the best c of every image, by its layers and Adam's rate. Odd\n"
+        "against even digits, f held fixed.\n\n"
+        f"    {command}\n\n{markdown_table(['layers', *head], cells, [False, *(True for _ in head)])}"
+    )
 
 
 def _command(given: argparse.Namespace) -> str:
