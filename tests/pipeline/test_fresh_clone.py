@@ -9,6 +9,11 @@ from pathlib import Path
 import pytest
 
 EXPENSIVE = {"dataset", "train_run", "toy", "samples", "insensitivity", "estimators"}
+RBF = "results/smoke/runs/mnist/rbf/seed0"
+A_NEW_VARIANT = (
+    "      local:\n",
+    "      wide: {dataset: mnist, orbit: {kind: rotation, alpha: 90}, label: wide}\n      local:\n",
+)
 
 
 @pytest.fixture
@@ -59,11 +64,7 @@ def test_figures_are_drawn_without_tensorflow_and_come_out_the_same(clone, smoke
 
 def test_a_new_variant_trains_alone(clone):
     scatter_dates(clone.folder, 2)
-    clone.replace(
-        "config/smoke.yaml",
-        "      local:\n",
-        "      wide: {dataset: mnist, orbit: {kind: rotation, alpha: 90}, label: wide}\n      local:\n",
-    )
+    clone.replace("config/smoke.yaml", *A_NEW_VARIANT)
     assert expensive(clone.plan()) == {("dataset", "mnist"), ("train_run", "mnist/wide/0")}
 
 
@@ -80,6 +81,35 @@ def test_a_changed_variant_trains_alone_and_is_measured_again(clone):
         ("samples", ""),
         ("insensitivity", "affine"),
     }
+
+
+def test_what_came_with_the_repository_and_is_trained_here_is_not_trained_once_more(clone):
+    clone.snakemake("--cores", "2", f"{RBF}/final.json", "--forcerun", "train_run")
+    follows = {("insensitivity", "rbf")}  # it has a model to measure now
+    assert expensive(clone.plan("figures")) == follows
+    clone.replace("config/smoke.yaml", *A_NEW_VARIANT)
+    clone.snakemake("--cores", "2", "results/smoke/runs/mnist/wide/seed0/final.json")  # makes the images
+    assert (clone.results / "data" / "mnist.npz").exists()
+    assert expensive(clone.plan("figures")) == follows
+    clone.comment("src/orbitgp/kernels.py")
+    assert ("train_run", "mnist/rbf/0") in clone.plan("figures")
+
+
+def test_a_model_that_a_measurement_needs_is_trained_once(clone):
+    clone.replace("config/smoke.yaml", "digits: 4, draws: 4", "digits: 4, draws: 6")
+    follows = {("insensitivity", "affine")}
+    trained = {("train_run", "mnist/affine/0"), ("samples", "")}
+    assert expensive(clone.plan("figures")) == follows | trained
+    clone.snakemake("--cores", "2", "results/smoke/figures/fig1.svg")
+    assert expensive(clone.plan("figures")) == follows
+
+
+def test_a_job_of_a_cluster_that_is_started_again_asks_for_no_images_that_nobody_planned(clone):
+    """Its results are gone by then, and with them what says that they came with the repository."""
+    shutil.rmtree(clone.folder / RBF)
+    job = ("--target-jobs", "train_run:experiment=mnist,variant=rbf,seed=0", "--allowed-rules", "train_run")
+    clone.snakemake("--mode", "remote", "--force", "--cores", "1", "--nolock", *job)
+    assert (clone.folder / RBF / "final.json").exists()
 
 
 def test_results_of_other_settings_are_told_apart_even_when_they_are_newer(clone):

@@ -9,6 +9,7 @@ from pathlib import Path
 from orbitgp import configuration, files, sources
 from orbitgp.analysis.tables import caption
 from snakemake.exceptions import WorkflowError
+from snakemake.io import IOFile
 from snakemake.logging import logger
 
 OVERRIDES = {
@@ -168,19 +169,32 @@ def benchmark_of(experiment, variant, seed):
     return PATHS.benchmark(f"train/{experiment}/{variant}/{seed}")
 
 
+def recorded_without(run, images):
+    """Whether Snakemake's record of the run, if there is one, has no such input file."""
+    recorded = workflow.persistence.input(IOFile(str(run.folder(PATHS.root) / "final.json")))
+    return recorded is not None and str(images) not in recorded
+
+
 def images_of(run):
     """
     The images that a run needs first. Where they are what the run was made from, their date does not matter; a user's
     own may change without a word. Results that came with the repository are not tied to images at all: making these
-    for another run must not make Snakemake train everything else anew.
+    for another run must not make Snakemake train everything else anew. If such a run is trained here, it makes its
+    images by itself, and is not tied to them afterwards either: another set of input files would train it once more.
     """
+    images = images_file(run)
+    if not workflow.is_main_process:
+        # a job of a cluster: what was planned before it is there, and its results may be gone if it is started again
+        return images if images.exists() else []
     if came_with_the_repository(run):
         return []
     provenance = run.folder(PATHS.root) / "provenance.json"
     same_code = provenance.is_file() and files.read_json(provenance).get("source_digest") == TRAINING_CODE
     # not ancient where the run is out of date: Snakemake looks no further at a job whose ancient input is made anew
     settled = same_code and made_from_these(run) and not own_files(spec_of(run)["dataset"])
-    return ancient(str(images_file(run))) if settled else images_file(run)
+    if not settled:
+        return images
+    return [] if recorded_without(run, images) else ancient(str(images))
 
 
 # --- what is measured besides, and what is made of it all ---
