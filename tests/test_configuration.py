@@ -201,7 +201,11 @@ def test_merge_keys_may_stand_beside_own(tmp_path):
         # numbers that are none, or not finite
         ("training/optimiser/rates/orbit", "1e-3", ["rates.orbit = '1e-3'", "a string to YAML", "write 0.001"]),
         ("training/jitter", "1e-6", ["training.jitter = '1e-6'", "write 1.0e-06"]),
-        ("training/optimiser/steps", "400", ["a string to YAML", "a whole number"]),
+        ("training/optimiser/steps", "400", ["a string to YAML", "write 400;", "a whole number"]),
+        ("training/optimiser/steps", "4e2", ["write 400;"]),
+        ("training/optimiser/steps", "0.5", ["write 0.5;", "a whole number"]),
+        ("training/kernel/variance", "2\x1f", ["write 2.0;"]),  # a space to some parts of Python, to others none
+        ("training/kernel/variance", "1e999", ["training.kernel.variance = '1e999' must be a number"]),
         ("training/kernel/variance", "much", ["training.kernel.variance = 'much'", "a number above 0"]),
         ("training/optimiser/rates/orbit", NAN, ["rates.orbit is nan", "finite"]),
         ("training/optimiser/rates/orbit", float("inf"), ["rates.orbit is inf", "finite"]),

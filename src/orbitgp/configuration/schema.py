@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -66,7 +67,8 @@ def _explain(error: Any, prefix: tuple[str, ...]) -> str:
     if rule == "uniqueItems":
         twice = next(item for item in value if value.count(item) > 1)
         return f"{key} = {short(value)} has {short(twice)} more than once"
-    if isinstance(value, str) and schema.get("type") in ("number", "integer") and (number := _number_meant(value)):
+    kind = schema.get("type")
+    if isinstance(value, str) and kind in ("number", "integer") and (number := _number_meant(value, kind == "integer")):
         return f"{key} = {value!r} is a string to YAML, not a number; write {number}; it must be {_expected(schema)}"
     return f"{key or 'the configuration'} = {short(value)} must be {_expected(schema)}"
 
@@ -104,10 +106,17 @@ def _expected(schema: Mapping[str, Any]) -> str:
     return " ".join([nouns.get(str(schema.get("type")), "as the schema says"), " and ".join(said)]).strip()
 
 
-def _number_meant(text: str) -> str | None:
-    """:return: how to write in YAML the number that ``text`` looks like"""
+def _number_meant(text: str, whole: bool) -> str | None:
+    """
+    :param whole: whether a whole number is asked for.
+    :return: how to write in YAML the number that ``text`` looks like
+    """
     if len(text) > 40 or not re.fullmatch(r"\s*[-+]?(\d+(_\d+)*\.?\d*|\.\d+)([eE][-+]?\d+)?\s*", text):
         return None
-    written = repr(float(text))
-    mantissa, e, exponent = written.partition("e")
+    number = float(text.strip())  # float itself does not strip all that is space
+    if not math.isfinite(number):
+        return None
+    if whole and number.is_integer() and abs(number) < 1e15:
+        return str(int(number))
+    mantissa, e, exponent = repr(number).partition("e")
     return f"{mantissa if '.' in mantissa else mantissa + '.0'}{e}{exponent}"
