@@ -180,7 +180,8 @@ def images_of(run):
     The images that a run needs first. Where they are what the run was made from, their date does not matter; a user's
     own may change without a word. Results that came with the repository are not tied to images at all: making these
     for another run must not make Snakemake train everything else anew. If such a run is trained here, it makes its
-    images by itself, and is not tied to them afterwards either: another set of input files would train it once more.
+    images itself unless they are there, and is not tied to them afterwards either: another set of input files would
+    train it once more.
     """
     images = images_file(run)
     if not workflow.is_main_process:
