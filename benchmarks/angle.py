@@ -26,10 +26,10 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import minimize_scalar
 
-from orbitgp.analysis.formats import markdown_table
 from orbitgp.datasets import ImageData, Images, mnist, parity
 from orbitgp.datasets.rotation import rotate
 from orbitgp.files import write_text
+from orbitgp_paper.analysis.formats import markdown_table
 
 HERE = Path(__file__).resolve().parent
 LOG_RATIOS = (-16.0, 4.0)  # of noise to variance, searched

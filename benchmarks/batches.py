@@ -22,15 +22,15 @@ import numpy as np
 import pandas as pd
 import tensorflow as tf
 
-from orbitgp import configuration
-from orbitgp.analysis.formats import markdown_table
-from orbitgp.experiments.datasets import make_dataset
-from orbitgp.experiments.supervised import build_model, targets
 from orbitgp.files import write_text
 from orbitgp.models import InvariantSVGP
+from orbitgp.optimizers.batches import HardBatches
+from orbitgp.optimizers.steps import Optimiser
 from orbitgp.orbits.sampling import split
-from orbitgp.training.batches import HardBatches
-from orbitgp.training.optimiser import Optimiser
+from orbitgp_paper import config as configuration
+from orbitgp_paper.analysis.formats import markdown_table
+from orbitgp_paper.experiments.build import build_model, targets
+from orbitgp_paper.experiments.images import make_dataset
 
 HERE = Path(__file__).resolve().parent
 RUNS = {

@@ -78,7 +78,7 @@ def specification(
     :param batch: None for that of the run.
     :return: of a run in the paper's size, with changes.
     """
-    from orbitgp import configuration
+    from orbitgp_paper import config as configuration
 
     experiment, variant = run.split("/")
     spec = configuration.run_spec(configuration.load("paper"), configuration.Run(experiment, variant, 0))
@@ -99,8 +99,8 @@ def build(spec: dict[str, Any]) -> Any:
     """
     import numpy as np
 
-    from orbitgp.experiments.supervised import build_model, targets
-    from orbitgp.training.optimiser import Optimiser
+    from orbitgp.optimizers.steps import Optimiser
+    from orbitgp_paper.experiments.build import build_model, targets
 
     data = _images(**spec["dataset"])
     Z = data.train.take(range(spec["inducing"]["count"])).inputs()
@@ -110,7 +110,7 @@ def build(spec: dict[str, Any]) -> Any:
 
 @lru_cache
 def _images(**dataset: Any) -> Any:
-    from orbitgp.experiments.datasets import make_dataset
+    from orbitgp_paper.experiments.images import make_dataset
 
     return make_dataset(dataset)
 
@@ -290,7 +290,7 @@ def measure_targets(given: argparse.Namespace) -> list[Row]:
     """When the runs that the repository has were first as good as the paper's mean."""
     import pandas as pd
 
-    from orbitgp.configuration import read_yaml
+    from orbitgp_paper.config import read_yaml
 
     rows = []
     values = read_yaml(HERE.parent / "config" / "paper_values.yaml")
@@ -499,7 +499,7 @@ def measured(given: argparse.Namespace, command: str) -> Any:
     import pandas as pd
 
     found = pd.DataFrame([row for name, measure in TABLES.items() if name in given.only for row in measure(given)])
-    from orbitgp.training.devices import describe
+    from orbitgp.fitting.devices import describe
 
     found = found.assign(command=command, commit=_commit(HERE))
     found["device"] = found["device"].fillna(describe()) if "device" in found else describe()

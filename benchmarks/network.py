@@ -24,15 +24,15 @@ import pandas as pd
 import tensorflow as tf
 from scipy.optimize import minimize_scalar
 
-from orbitgp import configuration
-from orbitgp.analysis.formats import markdown_table
-from orbitgp.experiments.datasets import make_dataset
-from orbitgp.experiments.supervised import build_model, targets
 from orbitgp.files import write_text
 from orbitgp.likelihoods import Batch, RecognitionNetwork, Sites, polya_gamma_sites
-from orbitgp.training.adam import Adam
-from orbitgp.training.optimiser import Optimiser
-from orbitgp.training.schedules import cosine
+from orbitgp.optimizers.adam import Adam
+from orbitgp.optimizers.schedules import cosine
+from orbitgp.optimizers.steps import Optimiser
+from orbitgp_paper import config as configuration
+from orbitgp_paper.analysis.formats import markdown_table
+from orbitgp_paper.experiments.build import build_model, targets
+from orbitgp_paper.experiments.images import make_dataset
 
 HERE = Path(__file__).resolve().parent
 LAYERS: tuple[tuple[int, ...], ...] = ((64,), (128,), (256, 256), (256, 256, 256))

@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from orbitgp.analysis.formats import markdown_table
+from orbitgp_paper.analysis.formats import markdown_table
 
 HERE = Path(__file__).resolve().parent
 OUTPUTS = 10

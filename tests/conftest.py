@@ -68,6 +68,16 @@ def assert_gradients_match(central_differences: Callable[..., np.ndarray]) -> Ca
     return check
 
 
+@pytest.fixture
+def eagerly():
+    """Runs tf.functions step by step: for a few steps, tracing would take longer."""
+    import tensorflow as tf
+
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
 @pytest.fixture(scope="session")
 def bilinear_by_loops() -> Callable[..., np.ndarray]:
     """The reference for every warp: one image, one displacement in pixels for each pixel, zero outside."""

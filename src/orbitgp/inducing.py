@@ -14,8 +14,7 @@ from gpflow.kernels import Kernel
 from scipy import sparse
 
 from orbitgp import checks
-from orbitgp.covariances import orbit_Kfu
-from orbitgp.kernels import Invariant
+from orbitgp.kernels import Invariant, orbit_Kfu
 from orbitgp.orbits import Orbit
 
 METHODS = ("kmeans", "greedy")

@@ -11,9 +11,9 @@ from gpflow.base import TensorType
 from scipy.stats import norm
 
 from orbitgp import checks
+from orbitgp._ops.precision import in_precision
 from orbitgp.models import PREDICTED_TOGETHER, InvariantSVGP
 from orbitgp.orbits.sampling import split
-from orbitgp.precision import in_precision
 
 VIEWS = ("prior", "posterior")
 

@@ -1,22 +1,101 @@
-"""The kernel of a function averaged over an orbit."""
+"""
+The kernel of a function averaged over an orbit, and its closed forms: finite orbits, and Gaussian noise under an RBF.
+
+A pair (orbit, base kernel) with a closed form of its own takes part by registering with the dispatchers below.
+"""
 
 from __future__ import annotations
 
 import tensorflow as tf
-from check_shapes import inherit_check_shapes
+from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.base import TensorType
-from gpflow.kernels import Kernel, White
+from gpflow.kernels import Kernel, SquaredExponential, White
+from gpflow.utilities import Dispatcher
 
 from orbitgp import checks
-from orbitgp.covariances import orbit_Kff, orbit_Kff_diag
-from orbitgp.orbits import Orbit
+from orbitgp.orbits import FiniteOrbit, GaussianNoise, Orbit
+
+orbit_Kfu = Dispatcher("orbit_Kfu")
+orbit_Kff = Dispatcher("orbit_Kff")
+orbit_Kff_diag = Dispatcher("orbit_Kff_diag")
+
+for _dispatcher in (orbit_Kfu, orbit_Kff, orbit_Kff_diag):
+
+    @_dispatcher.register(Orbit, Kernel, object)
+    @_dispatcher.register(Orbit, Kernel, object, object)
+    def _no_closed_form(orbit: Orbit, base: Kernel, *inputs: TensorType) -> tf.Tensor:
+        raise TypeError(
+            f"a {type(base).__name__} averaged over {type(orbit).__name__} has no exact value here; "
+            "orbitgp.models.InvariantSVGP estimates it from samples"
+        )
+
+
+@orbit_Kfu.register(FiniteOrbit, Kernel, object, object)
+@check_shapes("X: [N, D]", "Z: [M, D]", "return: [N, M]")
+def _finite_Kfu(orbit: FiniteOrbit, base: Kernel, X: TensorType, Z: TensorType) -> tf.Tensor:
+    """k_fu(x, z) = (1/P) Σ_a k_g(x_a, z)"""
+    return tf.reduce_mean(base(orbit.full(X), Z), axis=1)
+
+
+@orbit_Kff.register(FiniteOrbit, Kernel, object, object)
+@check_shapes("X: [N, D]", "X2: [N2, D]", "return: [N, N2]")
+def _finite_Kff(orbit: FiniteOrbit, base: Kernel, X: TensorType, X2: TensorType) -> tf.Tensor:
+    """k_ff(x, x') = (1/P²) Σ_a Σ_a' k_g(x_a, x'_a')"""
+    return tf.reduce_mean(base(orbit.full(X), orbit.full(X2)), axis=[1, 3])
+
+
+@orbit_Kff_diag.register(FiniteOrbit, Kernel, object)
+@check_shapes("X: [N, D]", "return: [N]")
+def _finite_Kff_diag(orbit: FiniteOrbit, base: Kernel, X: TensorType) -> tf.Tensor:
+    """k_ff(x, x)"""
+    return tf.reduce_mean(base(orbit.full(X)), axis=[1, 2])
+
+
+def _convolved(base: SquaredExponential, noise_variance: tf.Tensor, X: TensorType, X2: TensorType) -> tf.Tensor:
+    """E k_g(x + e, x') with e ~ N(0, noise_variance I): a wider Gaussian of the same mass."""
+    X, X2 = base.slice(tf.convert_to_tensor(X), tf.convert_to_tensor(X2))
+    squared = tf.broadcast_to(tf.square(base.lengthscales), [X.shape[-1]])  # one for each dimension, or one for all
+    wider = squared + noise_variance
+    shrink = tf.reduce_prod(tf.sqrt(squared / wider))
+    scaled, scaled2 = X / tf.sqrt(wider), X2 / tf.sqrt(wider)
+    return base.variance * shrink * tf.exp(-0.5 * _square_distances(scaled, scaled2))
+
+
+def _square_distances(X: tf.Tensor, X2: tf.Tensor) -> tf.Tensor:
+    """[N, D], [M, D] → [N, M], by differences: small problems, and exact on the diagonal."""
+    return tf.reduce_sum(tf.square(X[:, None, :] - X2[None, :, :]), axis=-1)
+
+
+@orbit_Kfu.register(GaussianNoise, SquaredExponential, object, object)
+@check_shapes("X: [N, D]", "Z: [M, D]", "return: [N, M]")
+def _noise_Kfu(orbit: GaussianNoise, base: SquaredExponential, X: TensorType, Z: TensorType) -> tf.Tensor:
+    """One of the two points is noisy."""
+    orbit.check_length(tf.convert_to_tensor(X))
+    return _convolved(base, tf.square(orbit.scale), X, Z)
+
+
+@orbit_Kff.register(GaussianNoise, SquaredExponential, object, object)
+@check_shapes("X: [N, D]", "X2: [N2, D]", "return: [N, N2]")
+def _noise_Kff(orbit: GaussianNoise, base: SquaredExponential, X: TensorType, X2: TensorType) -> tf.Tensor:
+    """Both points are noisy, independently, also where x = x'."""
+    orbit.check_length(tf.convert_to_tensor(X))
+    return _convolved(base, 2 * tf.square(orbit.scale), X, X2)
+
+
+@orbit_Kff_diag.register(GaussianNoise, SquaredExponential, object)
+@check_shapes("X: [N, D]", "return: [N]")
+def _noise_Kff_diag(orbit: GaussianNoise, base: SquaredExponential, X: TensorType) -> tf.Tensor:
+    """The same number for every input."""
+    X = tf.convert_to_tensor(X)
+    one = _noise_Kff(orbit, base, X[:1], X[:1])
+    return tf.repeat(one[:, 0], tf.shape(X)[0])
 
 
 class Invariant(Kernel):
     """
     k_f(x, x') = E_a E_a' k_g(x_a, x'_a'), the covariance of f(x) = E_a g(x_a) under g ~ GP(0, k_g).
 
-    Where the average is exact (see :mod:`orbitgp.covariances`) this is a kernel like any other of GPflow's, in GPR
+    Where the average is exact this is a kernel like any other of GPflow's, in GPR
     or SVGP. For other orbits it names the model, and :class:`orbitgp.models.InvariantSVGP` estimates what it needs.
     """
 

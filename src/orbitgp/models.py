@@ -19,23 +19,24 @@ from gpflow.models.training_mixins import ExternalDataTrainingLossMixin
 from gpflow.utilities import triangular
 
 from orbitgp import checks
-from orbitgp.blocks import map_blocks
-from orbitgp.estimators import (
+from orbitgp._ops.blocks import map_blocks
+from orbitgp._ops.draw_kernels import DrawKernels
+from orbitgp._ops.precision import PRECISIONS, in_precision
+from orbitgp._ops.triangular import whitener
+from orbitgp.inducing import BasePoints
+from orbitgp.kernels import Invariant
+from orbitgp.likelihoods import Batch, Moments, Sites, expected_log_density, quadratic_sites
+from orbitgp.orbits.sampling import split
+from orbitgp.schemes import (
+    Groups,
     PairWeights,
+    Scheme,
     all_pairs,
     average,
     square_norm_of_average,
     square_of_average,
     variance_of_average,
 )
-from orbitgp.evaluation import DrawKernels
-from orbitgp.factors import whitener
-from orbitgp.inducing import BasePoints
-from orbitgp.kernels import Invariant
-from orbitgp.likelihoods import Batch, Moments, Sites, expected_log_density, quadratic_sites
-from orbitgp.orbits.sampling import split
-from orbitgp.precision import PRECISIONS, in_precision
-from orbitgp.schemes import Groups, Scheme
 
 COVARIANCES = ("shared", "per_output")
 ONE_GROUP = all_pairs(1)  # all draws of a prediction are one group, and its average is what is predicted
@@ -68,7 +69,7 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
     """
     f(x) = E_a g(x_a) with inducing variables u = g(Z) and q(u), trained on an unbiased estimate of the bound.
 
-    The bound needs k_fu and k_ff only through terms that :mod:`orbitgp.estimators` estimates without bias from draws
+    The bound needs k_fu and k_ff only through terms that :mod:`orbitgp.schemes` estimates without bias from draws
     of the orbit; k_uu and the KL divergence are exact. Orbit and kernel parameters are learned by gradients through
     the draws. ``elbo`` draws anew at each call, or from a seed that is passed; predictions are deterministic.
     """

@@ -1,4 +1,14 @@
-"""How a model draws from its orbit, and which weights make its estimates unbiased."""
+r"""
+How a model draws from its orbit, and the weights that make its estimates unbiased.
+
+Every term of the bound is linear in quantities of the form :math:`I = E_a E_{a'} r(x_a, x_a')` with a and a'
+independent: μ², ‖φ̄‖², ‖Tᵀφ̄‖² and k_ff. From values :math:`v_g`, each the average over a group of draws,
+
+.. math:: \hat I = \sum_{g, g'} w_{gg'} \, v_g v_{g'}
+
+is unbiased when the weights take the pairs that are independent, or correct for those that are not. There are only
+two different weights: one for a group with itself and one for two different groups.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +20,88 @@ from check_shapes import check_shapes
 from gpflow.base import TensorType
 
 from orbitgp import checks
-from orbitgp.estimators import PairWeights, all_pairs, distinct_pairs, independent_pairs
 from orbitgp.orbits import SAMPLERS, FiniteOrbit, Orbit
+
+
+@dataclass(frozen=True)
+class PairWeights:
+    """w_gg (``same``) and w_gg' for g ≠ g' (``different``)."""
+
+    same: float
+    different: float
+
+
+def independent_pairs(groups: int) -> PairWeights:
+    """
+    G independent groups: pairs of different groups only, each 1/(G(G−1)). With groups of one draw this is the
+    paper's estimator; with larger ones the draws inside a group may depend on each other in any way.
+    """
+    checks.integer("groups", groups, least=2)
+    return PairWeights(same=0.0, different=1.0 / (groups * (groups - 1)))
+
+
+def distinct_pairs(order: int, count: int) -> PairWeights:
+    """
+    ``count`` = M distinct points of an orbit of ``order`` = P (appendix B.1, in the convention of means): the
+    weights P(P−1)/(M(M−1)) and, on the diagonal, P/M, both divided by P².
+    """
+    checks.integer("order", order, least=1)
+    checks.integer("count", count, least=min(2, order), most=order)
+    if order == 1:
+        return PairWeights(same=1.0, different=0.0)
+    return PairWeights(same=1 / (order * count), different=(order - 1) / (order * count * (count - 1)))
+
+
+def all_pairs(groups: int) -> PairWeights:
+    """Every pair alike, 1/G²: right when the groups together are the whole orbit, each point once."""
+    checks.integer("groups", groups, least=1)
+    return PairWeights(same=1.0 / groups**2, different=1.0 / groups**2)
+
+
+@check_shapes("values: [N, G, K]", "return: [N, K]")
+def average(values: TensorType) -> tf.Tensor:
+    """The mean over groups: an unbiased estimate of E_a v(x_a), [N, G, K] → [N, K]."""
+    return tf.reduce_mean(values, axis=1)
+
+
+@check_shapes("values: [N, G, K]", "return: [N, K]")
+def square_of_average(values: TensorType, weights: PairWeights) -> tf.Tensor:
+    """
+    Estimates (E_a v(x_a))² for each column: w_different (Σ_g v_g)² + (w_same − w_different) Σ_g v_g².
+
+    The estimate of a square can be negative. It enters the bound linearly, so it must be left so.
+
+    :param values: [N, G, K] averages over each group.
+    :return: [N, K]
+    """
+    values = tf.convert_to_tensor(values)
+    across = weights.different * tf.square(tf.reduce_sum(values, axis=1))
+    return across + (weights.same - weights.different) * tf.reduce_sum(tf.square(values), axis=1)
+
+
+@check_shapes("values: [N, G, K]", "return: [N]")
+def square_norm_of_average(values: TensorType, weights: PairWeights) -> tf.Tensor:
+    """Estimates ‖E_a v(x_a)‖², [N, G, K] → [N]."""
+    return tf.reduce_sum(square_of_average(values, weights), axis=-1)
+
+
+@check_shapes("Kaa: [N, S, S]", "return: [N]")
+def variance_of_average(Kaa: TensorType, groups: int, weights: PairWeights) -> tf.Tensor:
+    """
+    Estimates k_ff(x, x) = E_a E_a' k_g(x_a, x_a') from the kernel between all draws of an input.
+
+    :param Kaa: [N, S, S], S = groups · size, the draws of a group side by side.
+    :return: [N]
+    """
+    Kaa = tf.convert_to_tensor(Kaa)
+    checks.integer("groups", groups, least=1)
+    if Kaa.shape[1] is not None and Kaa.shape[1] % groups:
+        raise ValueError(f"groups must divide the {Kaa.shape[1]} draws, got {groups}")
+    N, size = tf.shape(Kaa)[0], tf.shape(Kaa)[1] // groups
+    blocks = tf.reduce_mean(tf.reshape(Kaa, [N, groups, size, groups, size]), axis=[2, 4])
+    on_diagonal = tf.linalg.trace(blocks)
+    across = weights.different * tf.reduce_sum(blocks, axis=[1, 2])
+    return across + (weights.same - weights.different) * on_diagonal
 
 
 class Scheme(abc.ABC):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from faults.trainings import Server, Training
 
-from orbitgp.experiments.datasets import write_dataset
+from orbitgp_paper.experiments.images import write_dataset
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import runpy
 import sys
 from pathlib import Path
 
-import orbitgp.training.run  # noqa: F401
+import orbitgp_paper.runs.train  # noqa: F401
 
 SCRIPT = Path(__file__).resolve().parents[2] / "workflow" / "scripts" / "train.py"
 

@@ -53,7 +53,7 @@ def everything_in(folder: Path) -> dict[str, bytes]:
 
 FULL_AT_THE_END = """
 from pathlib import Path
-from orbitgp.training import run
+from orbitgp_paper.runs import train as run
 write = run._Training.write
 def full(self, folder):
     Path("{disk}/go").touch()

@@ -16,7 +16,7 @@ import pytest
 
 from orbitgp import files
 from orbitgp.datasets import images
-from orbitgp.experiments.datasets import read_dataset
+from orbitgp_paper.experiments.images import read_dataset
 
 ROOT = Path(__file__).resolve().parents[2]
 

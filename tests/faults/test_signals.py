@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import pytest
 from faults.trainings import Training
 
-from orbitgp.training import stopping
+from orbitgp.fitting import stopping
 
 SLURM_KILLS_AFTER = 30.0  # seconds, unless a site says otherwise
 NEVER = 1e9  # seconds between two checkpoints: there is none but that which a signal calls for
@@ -70,7 +70,9 @@ def test_between_steps(training: Training, undisturbed: Training, number: signal
 BUSY = "hashlib.pbkdf2_hmac('sha256', b'', b'', 2_000_000_000)"
 LONG_STEP = f"""
 import hashlib
-from orbitgp.training import optimiser, run, stopping
+from orbitgp.optimizers import steps as optimiser
+from orbitgp_paper.runs import train as run
+from orbitgp.fitting import stopping
 stopping.GRACE = 2.0
 class Long(optimiser.Optimiser):
     def __init__(self, *arguments):
@@ -81,7 +83,7 @@ run.Optimiser = Long
 """
 LONG_PASS = """
 import time
-from orbitgp.training import run
+from orbitgp_paper.runs import train as run
 run.best_posterior = lambda quadratic: time.sleep(600)
 """
 
@@ -121,7 +123,7 @@ def test_in_the_last_pass(training: Training, undisturbed: Training) -> None:
 HUNGRY = """
 import resource
 import numpy, tensorflow
-from orbitgp.training import run
+from orbitgp_paper.runs import train as run
 class Hungry(run.Tester):
     def __call__(self):
         if int(self.count) == 20:

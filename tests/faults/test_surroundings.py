@@ -11,7 +11,8 @@ import pytest
 from faults.trainings import ROOT, Training
 from workspaces import Workspace
 
-from orbitgp import files, measured
+from orbitgp import files
+from orbitgp_paper import measured
 
 CLOCK = """
 import itertools, time

@@ -120,7 +120,7 @@ def configure(site: Workspace) -> None:
     settings["samples"]["variant"], settings["insensitivity"]["variants"] = UNDISTURBED, [UNDISTURBED]
     (site.folder / "config" / f"{TIER}.yaml").write_text(yaml.safe_dump(settings, sort_keys=False))
     shutil.copy(Path(__file__).with_name("victim.py"), site.folder / "workflow/scripts")
-    site.replace("workflow/scripts/train.py", "from orbitgp.training.run import train", "from victim import train")
+    site.replace("workflow/scripts/train.py", "from orbitgp_paper.runs.train import train", "from victim import train")
     lent = "slurm_partition: \"'lent' if wildcards.variant == 'preempted' else 'main'\""
     site.replace(PROFILE, "\n  train_run:\n", f"\n  train_run:\n    {lent}\n")
 

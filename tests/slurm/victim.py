@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from orbitgp.training import run
+from orbitgp_paper.runs import train as run
 
 GREED = 1500 * 2**20  # bytes: too much for the first attempt, and within what the second is given
 GREEDY_AT = "step 60 of"

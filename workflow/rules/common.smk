@@ -6,8 +6,9 @@ import sys
 from functools import lru_cache
 from pathlib import Path
 
-from orbitgp import configuration, files, sources
-from orbitgp.analysis.tables import caption
+from orbitgp_paper import config as configuration, sources
+from orbitgp import files
+from orbitgp_paper.analysis.tables import caption
 from snakemake.exceptions import WorkflowError
 from snakemake.io import IOFile
 from snakemake.logging import logger

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from arguments import parse, settings
 
-from orbitgp.experiments.datasets import make_dataset, write_dataset
+from orbitgp_paper.experiments.images import make_dataset, write_dataset
 
 
 def main() -> None:

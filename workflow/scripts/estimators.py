@@ -6,9 +6,10 @@ from pathlib import Path
 
 from arguments import parse, settings
 
-from orbitgp import files, measured
-from orbitgp.experiments.estimators import compare
-from orbitgp.training.devices import prepare
+from orbitgp import files
+from orbitgp.fitting.devices import prepare
+from orbitgp_paper import measured
+from orbitgp_paper.experiments.spread import compare
 
 
 def main() -> None:

@@ -11,11 +11,12 @@ import numpy as np
 import pandas as pd
 from arguments import parse
 
-from orbitgp import files, measured
-from orbitgp.analysis.runs import read_runs
-from orbitgp.analysis.tables import read_table
-from orbitgp.configuration import read_yaml
-from orbitgp.figures.style import save
+from orbitgp import files
+from orbitgp_paper import measured
+from orbitgp_paper.analysis.tables import read_table
+from orbitgp_paper.config import read_yaml
+from orbitgp_paper.figures.style import save
+from orbitgp_paper.runs.reading import read_runs
 
 Files = Sequence[Path]
 
@@ -23,7 +24,7 @@ Files = Sequence[Path]
 def main() -> None:
     """Writes .pdf, .svg and .png."""
     given = parse(__doc__, output=Path, results=[Path])
-    module = import_module(f"orbitgp.figures.{given.output.stem}")
+    module = import_module(f"orbitgp_paper.figures.{given.output.stem}")
     save(module.draw(*READ[given.output.stem](given.results)), given.output.with_suffix(""))
 
 

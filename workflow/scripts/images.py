@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from orbitgp.datasets import ImageData
-from orbitgp.experiments.datasets import make_dataset, read_dataset
+from orbitgp_paper.experiments.images import make_dataset, read_dataset
 
 
 def images_of(spec: Mapping[str, Any], file: Path) -> ImageData:

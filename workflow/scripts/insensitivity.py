@@ -8,10 +8,11 @@ import yaml
 from arguments import parse, settings
 from images import images_of
 
-from orbitgp import files, measured
-from orbitgp.experiments.insensitivity import measure
-from orbitgp.experiments.supervised import load_trained
-from orbitgp.training.devices import prepare
+from orbitgp import files
+from orbitgp.fitting.devices import prepare
+from orbitgp_paper import measured
+from orbitgp_paper.experiments.build import load_trained
+from orbitgp_paper.experiments.deviations import measure
 
 
 def main() -> None:

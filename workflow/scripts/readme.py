@@ -11,9 +11,9 @@ from pathlib import Path
 import pandas as pd
 
 from orbitgp import files
-from orbitgp.analysis.runs import Runs, read_runs
-from orbitgp.analysis.tables import experiment_table, parity_table, read_paper_values
-from orbitgp.configuration import load, paths, runs
+from orbitgp_paper.analysis.tables import experiment_table, parity_table, read_paper_values
+from orbitgp_paper.config import load, paths, runs
+from orbitgp_paper.runs.reading import Runs, read_runs
 
 BEGIN, END = "<!-- from results/paper -->", "<!-- to here -->"
 NOTHING = "not measured yet"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from orbitgp.configuration import paths
+from orbitgp_paper.config import paths
 
 
 def main() -> None:

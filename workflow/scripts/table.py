@@ -8,9 +8,9 @@ from pathlib import Path
 import pandas as pd
 from arguments import parse
 
-from orbitgp.analysis import tables
-from orbitgp.analysis.runs import Runs, read_runs
-from orbitgp.measured import check
+from orbitgp_paper.analysis import tables
+from orbitgp_paper.measured import check
+from orbitgp_paper.runs.reading import Runs, read_runs
 
 MEASURED: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "toy": tables.toy_table,

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from arguments import parse, settings
 
-from orbitgp import measured
-from orbitgp.experiments.toy import run_toy
-from orbitgp.training.devices import prepare
+from orbitgp.fitting.devices import prepare
+from orbitgp_paper import measured
+from orbitgp_paper.experiments.toy import run_toy
 
 
 def main() -> None:

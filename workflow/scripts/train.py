@@ -12,8 +12,8 @@ from typing import TextIO
 
 from arguments import settings
 
-from orbitgp.training.attempts import attempt
-from orbitgp.training.lock import FolderInUse, NoLocks, beside
+from orbitgp.fitting.lock import FolderInUse, NoLocks, beside
+from orbitgp_paper.runs.attempts import attempt
 
 
 def main() -> None:
@@ -41,8 +41,8 @@ def run(given: argparse.Namespace, log: TextIO, say: Callable[[str], None]) -> N
     with errors_into(log):
         from images import images_of
 
-        from orbitgp.training import devices
-        from orbitgp.training.run import train
+        from orbitgp.fitting import devices
+        from orbitgp_paper.runs.train import train
 
         device = devices.prepare(given.threads)
     said = devices.announce(device, given.threads, given.gpus)

@@ -10,9 +10,9 @@ from check_shapes import inherit_check_shapes
 from gpflow import Parameter
 
 from orbitgp import checks
-from orbitgp.bijectors import Reflect
+from orbitgp._ops.bijectors import Reflect
+from orbitgp._ops.warp import displace
 from orbitgp.orbits.image import ImageOrbit
-from orbitgp.orbits.warp import displace
 
 GENERATORS = ("shift_x", "shift_y", "rotation", "scaling", "hyperbolic_axis", "hyperbolic_diagonal")
 MODES = ("warp", "tangent")

@@ -12,9 +12,9 @@ from gpflow import Parameter
 from gpflow.base import TensorType
 
 from orbitgp import checks
-from orbitgp.bijectors import Reflect
+from orbitgp._ops.bijectors import Reflect
+from orbitgp._ops.warp import displace_affinely, pixel_coordinates
 from orbitgp.orbits.base import FiniteOrbit, Orbit
-from orbitgp.orbits.warp import displace_affinely, pixel_coordinates
 
 
 class ImageOrbit(Orbit):

@@ -1,0 +1,1 @@
+"""Fitting a model: the loop, its checkpoints, signals, locks and devices."""

@@ -1,0 +1,220 @@
+"""One step of training, in two kinds: natural steps for q with Adam for the rest, or Adam for everything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from orbitgp import checks
+from orbitgp.likelihoods import IndependentGroups, slope
+from orbitgp.models import InvariantSVGP
+from orbitgp.optimizers.adam import Adam
+from orbitgp.optimizers.batches import HardBatches, make_batches
+from orbitgp.optimizers.natural import NaturalPosterior
+from orbitgp.optimizers.schedules import cosine, geometric
+from orbitgp.orbits.sampling import split
+
+KINDS = ("natural", "adam")
+BATCH, DRAWS, LOOK = 0, 1, 2  # streams of random numbers in a step
+
+#: images for each inducing point in the first estimate of q: several, so that no direction is left unseen
+START_IMAGES = 4
+
+#: of the model at all images, in a training with hard batches
+LOOKS = 30
+
+
+class Optimiser:
+    """
+    Everything that training changes, and the compiled step that changes it. All randomness comes from the seed and
+    the number of the step, so that a state that is saved and restored goes on as if nothing had happened.
+    """
+
+    def __init__(self, model: InvariantSVGP, data: tuple[Any, Any], settings: Mapping[str, Any], seed: int) -> None:
+        """
+        :param model: what is trained.
+        :param data: (X, Y), [N, D] and [N, P], all of them; batches are drawn here.
+        :param settings: ``kind``, ``steps``, ``batch``, ``rates`` by group of parameters, ``warmup``, ``floor``, and
+            for the natural kind ``natural`` with ``first``, ``last`` and ``scale``. What
+            :func:`~orbitgp.optimizers.batches.make_batches` takes, and ``inducing_scale`` (see :class:`Adam`), which is
+            ``"element"`` where nothing else is said.
+        :param seed: decides batches and draws.
+        """
+        checks.one_of("optimiser.kind", settings["kind"], KINDS)
+        self._model, self._settings, self._seed = model, settings, seed
+        self._X = tf.constant(data[0], model.compute_dtype)
+        self._Y = tf.constant(data[1], model.q_mu.dtype)
+        self._batches = make_batches(self._X.shape[0], settings)
+        self._between_looks = -(-settings["steps"] // LOOKS)
+        self.step = tf.Variable(0, trainable=False, dtype=tf.int64, name="step")
+        self.posterior: NaturalPosterior | None = None
+        if settings["kind"] == "natural":
+            self.posterior = NaturalPosterior(model, settings["natural"]["scale"])
+        self._sites_need_q = any(isinstance(part, IndependentGroups) for part in model.submodules)
+        self._groups = _parameter_groups(model, with_posterior=self.posterior is None)
+        scales = {"inducing": settings.get("inducing_scale", "element")}
+        self._adam = {name: Adam(variables, scales.get(name, "element")) for name, variables in self._groups.items()}
+        if self.posterior is not None:
+            self._start(self.posterior)
+        # AutoGraph would triple the time to the first step
+        self._advance_compiled = tf.function(self._advance, autograph=False)
+        self.hardness = tf.function(self._hardness, autograph=False)
+
+    def _start(self, posterior: NaturalPosterior) -> None:
+        """The best q for a first few batches: from the prior instead, the first steps would have to be huge."""
+        M, N, size = posterior.precision.shape[0], self._X.shape[0], self._batches.size
+        parts = min(-(-START_IMAGES * M // size), -(-N // size))
+
+        def one(number: tf.Tensor, linear: tf.Tensor, ceiling: tf.Tensor) -> tuple[tf.Tensor, ...]:
+            seed = split(tf.constant([self._seed, -1], tf.int64), number)
+            batch = self._batch(self._batches.draw(split(seed, BATCH)))
+            part = self._model.quadratic(batch, split(seed, DRAWS))
+            return number + 1, linear + part.linear / parts, ceiling + part.ceiling / parts
+
+        @tf.function(autograph=False)
+        def gather() -> tuple[tf.Tensor, ...]:
+            nothing = (tf.constant(0), tf.zeros_like(posterior.mean), tf.zeros_like(posterior.precision))
+            return tf.while_loop(lambda number, *_: number < parts, one, nothing, parallel_iterations=1)[1:]
+
+        posterior.start(*gather())
+
+    def mend(self) -> None:
+        """A q that was not finite from the start is made anew, with the jitter that the model has now."""
+        if self.posterior is not None and not np.all(np.isfinite(self.posterior.precision)):
+            self._start(self.posterior)
+            self.write_back()
+
+    def state(self) -> dict[str, tf.Variable]:
+        """Every variable that the next step depends on, by a name that is the same in every process."""
+        found = {"step": self.step, "jitter": self._model.jitter}
+        parameters = [*self._model.trainable_parameters]
+        found |= {f"model/{i}": parameter.unconstrained_variable for i, parameter in enumerate(parameters)}
+        if self.posterior is not None:
+            found |= {
+                f"posterior/{name}": getattr(self.posterior, name)
+                for name in ("mean", "precision", "factor", "ceiling")
+            }
+        if isinstance(self._batches, HardBatches):
+            found["batches/probability"] = self._batches.probability
+        for group, adam in self._adam.items():
+            found |= {f"adam/{group}/{i}": variable for i, variable in enumerate(adam.variables)}
+        return found
+
+    def write_back(self) -> None:
+        """Gives the model the present q, where it is kept apart from the model."""
+        if self.posterior is not None:
+            self.posterior.write_back()
+
+    def advance(self, steps: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """
+        :param steps: how many.
+        :return: the sum of their estimates of the bound, and whether all variables are finite after them.
+        """
+        batches = self._batches
+        if not isinstance(batches, HardBatches) or batches.whole:
+            return self._advance_compiled(steps)
+        left, total = int(steps), tf.zeros([], self._Y.dtype)
+        finite = tf.constant(True)
+        while left > 0:
+            since = int(self.step.numpy()) % self._between_looks
+            if since == 0:
+                batches.weigh(self.hardness())
+            now = min(left, self._between_looks - since)
+            bound, finite = self._advance_compiled(tf.constant(now))
+            left, total = left - now, total + bound
+        return total, finite
+
+    def _hardness(self) -> tf.Tensor:
+        """[N], how hard each datum pulls at f (:func:`orbitgp.likelihoods.slope`) where the present model has it."""
+        self.write_back()
+        size, N, weights = self._batches.size, self._X.shape[0], self._model.mean_weights()
+        seed = split(tf.stack([tf.constant(self._seed, tf.int64), self.step]), LOOK)
+
+        def part(number: tf.Tensor) -> tf.Tensor:
+            rows = tf.minimum(number * size + tf.range(size), N - 1)  # all of one size: XLA compiles for each
+            X, Y, _ = self._batch(rows)
+            return slope(self._model.likelihood, X, self._model.mean_estimates(X, weights, split(seed, number)), Y)
+
+        parts = tf.range(-(-N // size))
+        found = tf.map_fn(part, parts, fn_output_signature=self._Y.dtype, parallel_iterations=1)
+        return tf.reshape(found, [-1])[:N]
+
+    def _advance(self, steps: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """As :meth:`advance`, in one graph."""
+        _, total = tf.while_loop(
+            lambda done, total: done < steps,
+            lambda done, total: (done + 1, total + self._one()),
+            (tf.zeros_like(steps), tf.zeros([], self._Y.dtype)),
+            parallel_iterations=1,
+        )
+        finite = [tf.reduce_all(tf.math.is_finite(v)) for v in self.state().values() if v.dtype.is_floating]
+        return total, tf.reduce_all(tf.stack(finite))
+
+    def _one(self) -> tf.Tensor:
+        seed = tf.stack([tf.constant(self._seed, tf.int64), self.step])
+        progress = tf.cast(self.step, self._Y.dtype) / self._settings["steps"]
+        rows = self._batches.rows(seed, BATCH)
+        batch = (*self._batch(rows), self._batches.weights(rows))
+        estimate = self._adam_step if self.posterior is None else self._natural_step
+        bound = estimate(batch, split(seed, DRAWS), progress)
+        self.step.assign_add(1)
+        return bound
+
+    def _batch(self, rows: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        if self._batches.whole:
+            return self._X, self._Y, rows
+        return tf.gather(self._X, rows), tf.gather(self._Y, rows), rows
+
+    def _natural_step(self, batch: tuple[Any, ...], seed: tf.Tensor, progress: tf.Tensor) -> tf.Tensor:
+        assert self.posterior is not None
+        if self._sites_need_q:
+            self.posterior.write_back()
+        inverse = self.posterior.inverse_factor()
+        covariance = tf.matmul(inverse, inverse, transpose_a=True)
+        mean = tf.convert_to_tensor(self.posterior.mean)
+        variables = [v for group in self._groups.values() for v in group]
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(variables)
+            quadratic = self._model.quadratic(batch, seed)
+            data_term = quadratic(mean, covariance)
+            loss = -data_term
+        bound = data_term - self.posterior.prior_kl(covariance)  # in whitened terms the KL knows no hyperparameter
+        self._apply(tape.gradient(loss, variables), progress)
+        self.posterior.step(quadratic, self._rho(progress), inverse)
+        return bound
+
+    def _rho(self, progress: tf.Tensor) -> tf.Tensor:
+        natural = self._settings["natural"]
+        return geometric(progress, natural["first"], natural["last"])
+
+    def _adam_step(self, batch: tuple[Any, ...], seed: tf.Tensor, progress: tf.Tensor) -> tf.Tensor:
+        variables = [v for group in self._groups.values() for v in group]
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(variables)
+            loss = -self._model.elbo(batch, seed)
+        self._apply(tape.gradient(loss, variables), progress)
+        return -loss
+
+    def _apply(self, gradients: list[tf.Tensor], progress: tf.Tensor) -> None:
+        share = cosine(progress, self._settings["warmup"], self._settings["floor"])
+        start = 0
+        for name, variables in self._groups.items():
+            mine = gradients[start : start + len(variables)]
+            self._adam[name].apply(mine, self._settings["rates"][name] * share, self.step)
+            start += len(variables)
+
+
+def _parameter_groups(model: InvariantSVGP, with_posterior: bool) -> dict[str, list[tf.Variable]]:
+    """Trainable variables by the rate that moves them; groups without any are left out."""
+    groups = {
+        "inducing": model.inducing_variable.trainable_variables,
+        "kernel": model.kernel.base.trainable_variables,
+        "likelihood": model.likelihood.trainable_variables,
+        "orbit": model.kernel.orbit.trainable_variables,
+    }
+    if with_posterior:
+        groups["variational"] = [model.q_mu.unconstrained_variable, model.q_sqrt.unconstrained_variable]
+    return {name: list(variables) for name, variables in groups.items() if variables}

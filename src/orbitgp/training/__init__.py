@@ -1,1 +1,0 @@
-"""Training: steps, schedules, checkpoints, and the loop that ties them together."""

@@ -1,0 +1,1 @@
+"""The reproduction of the paper: configuration, experiments, run files, tables, claims and figures."""

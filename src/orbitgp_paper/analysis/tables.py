@@ -1,0 +1,273 @@
+"""From the frames of runs to the tables that are written, one function a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from orbitgp_paper import config as configuration
+from orbitgp_paper.analysis.formats import read_table, write_table
+
+__all__ = [
+    "caption",
+    "estimators_table",
+    "experiment_table",
+    "insensitivity_table",
+    "mnist_table",
+    "parity_table",
+    "read_paper_values",
+    "read_table",
+    "runs_table",
+    "toy_bounds_table",
+    "toy_halves_table",
+    "toy_table",
+    "write_table",
+]
+
+ANGLE = "orbit.alpha"
+IDENTITY = ["experiment", "variant", "label", "seed", "dataset", "train_size", "test_size", "inducing", "steps"]
+OUTCOME = ["elbo", "elbo_std_error", "late_rise", "test_error", "test_nll", "diverged", "events", "event_kinds"]
+ORIGIN = ["wall_s", "device", "peak_memory_mb", "resumed", "commit", "dirty"]
+
+#: what comes before the sizes in a table's caption
+TITLES = {
+    "toy": "Fig. 2: a symmetric function, learned by a GP that knows the symmetry and by one that does not.",
+    "toy_halves": "Fig. 2: what the points on one side of the diagonal tell of those on the other.",
+    "toy_bounds": "Fig. 2: the variational bound beside the exact log marginal likelihood.",
+    "parity": "Fig. 3: odd against even digits, rotated by up to the true angle. Learned angle, test error and bound.",
+    "mnist": "Fig. 4: MNIST. Test error and bound, beside the paper's errors.",
+    "rotated": "Fig. 5: digits rotated by any angle (generated here, not the public files). Test error and bound.",
+    "insensitivity": "Appendix A: how often a trained model deviates under its own orbit, and the lemma's bound.",
+    "estimators": "Appendix B: bias and spread of each estimator against the exact value of the whole orbit.",
+    "runs": "Every training.",
+}
+
+
+def read_paper_values(path: Path) -> dict[str, dict[str, Any]]:
+    """
+    :param path: of ``paper_values.yaml``: a list of blocks with ``name``, ``value``, ``where`` and possibly ``std``.
+    :return: the blocks by name.
+    """
+    content = configuration.read_yaml(path)
+    if not isinstance(content, list):
+        raise configuration.ConfigError(f"{path} must be a list of values, not {type(content).__name__}")
+    values: dict[str, dict[str, Any]] = {}
+    for i, block in enumerate(content):
+        if not isinstance(block, dict) or {"name", "value", "where"} - set(block):
+            raise configuration.ConfigError(f"{path}: entry {i} = {block!r} must have name, value and where")
+        if unknown := sorted(set(block) - {"name", "value", "std", "unit", "where", "text"}):
+            raise configuration.ConfigError(f"{path}: {block['name']} has the unknown keys {', '.join(unknown)}")
+        for key in ("value", "std"):
+            number = block.get(key, 0)
+            if isinstance(number, bool) or not isinstance(number, int | float) or not np.isfinite(number):
+                raise configuration.ConfigError(f"{path}: {block['name']}.{key} = {number!r} must be a finite number")
+        if block["name"] in values:
+            raise configuration.ConfigError(f"{path}: {block['name']} stands twice")
+        values[block["name"]] = block
+    return values
+
+
+def experiment_table(finals: pd.DataFrame, experiment: str) -> pd.DataFrame:
+    """
+    :param finals: as :func:`orbitgp_paper.runs.reading.read_runs` makes it.
+    :return: a row for each variant, in the order of ``finals``: variant, label, means and standard deviations
+        (ddof = 1; blank for a single seed) of error, NLL and bound, n_seeds, n_diverged, sizes, and mean, least and
+        largest learned angle where there is one. A run that diverged counts like any other; where it has no number,
+        the mean has none.
+    """
+    rows = []
+    for variant, group in _of(finals, experiment).groupby("variant", sort=False):
+        row: dict[str, Any] = {"variant": variant, "label": group["label"].iloc[0]}
+        for name, column in (("error", "test_error"), ("elbo", "elbo"), ("nll", "test_nll")):
+            row |= {f"{name}_mean": _mean(group[column]), f"{name}_std": _std(group[column])}
+        row |= {"n_seeds": len(group), "n_diverged": int(group["diverged"].sum())}
+        row |= _angles(group)
+        row |= {size: int(group[size].iloc[0]) for size in ("train_size", "test_size")}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def mnist_table(finals: pd.DataFrame, paper_values: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+    """
+    :param paper_values: as :func:`read_paper_values` makes it; ``mnist/{variant}/error`` is the paper's number.
+    :return: :func:`experiment_table` with the paper's error and its standard deviation after the label.
+    """
+    table = experiment_table(finals, "mnist")
+    paper = [paper_values.get(f"mnist/{variant}/error", {}) for variant in table["variant"]]
+    table.insert(2, "paper_error", [float(value.get("value", np.nan)) for value in paper])
+    table.insert(3, "paper_std", [float(value.get("std", np.nan)) for value in paper])
+    return table
+
+
+def parity_table(finals: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
+    """
+    :param metrics: in which the first row of a run has the angle that it started from.
+    :return: :func:`experiment_table` with the true angle and the start after the label.
+    """
+    table = experiment_table(finals, "parity")
+    true = _of(finals, "parity").groupby("variant", sort=False)["alpha_true"].first()
+    first = _of(metrics, "parity").sort_values("step", kind="stable").groupby("variant", sort=False).first()
+    starts = first[ANGLE] if ANGLE in first else pd.Series(np.nan, index=first.index)
+    table.insert(2, "alpha_true", [float(true[variant]) for variant in table["variant"]])
+    table.insert(3, "start", [float(starts[variant]) for variant in table["variant"]])
+    return table
+
+
+def toy_table(metrics: pd.DataFrame) -> pd.DataFrame:
+    """
+    :param metrics: columns model, log_marginal_likelihood, train_rmse, test_rmse, variance, lengthscale, noise.
+    """
+    names = ["model", "log_marginal_likelihood", "train_rmse", "test_rmse", "variance", "lengthscale", "noise"]
+    return _columns("the toy's metrics", metrics, names)
+
+
+def toy_halves_table(halves: pd.DataFrame) -> pd.DataFrame:
+    """
+    :param halves: columns model, seen, log_marginal_likelihood, first, second, rmse, std_ratio.
+    """
+    names = ["model", "seen", "log_marginal_likelihood", "first", "second", "rmse", "std_ratio"]
+    return _columns("the toy's halves", halves, names)
+
+
+def toy_bounds_table(bounds: pd.DataFrame) -> pd.DataFrame:
+    """
+    :param bounds: columns model, inducing, elbo, log_marginal_likelihood.
+    :return: these, and the ``gap`` between the last two.
+    """
+    table = _columns("the toy's bounds", bounds, ["model", "inducing", "elbo", "log_marginal_likelihood"])
+    return table.assign(gap=table["log_marginal_likelihood"] - table["elbo"])
+
+
+def insensitivity_table(measured: pd.DataFrame) -> pd.DataFrame:
+    """
+    :param measured: the variants' files one below the other, with a column ``variant``: view, label, threshold,
+        probability, bound, expected_square, images.
+    :return: a row for each variant, view and threshold: means over all images, the probability for 6s and for 9s, and
+        in how many classes the probability is above the lemma's bound (it must be none).
+    """
+    numbers = ["probability", "bound", "expected_square"]
+    names = ["variant", "view", "label", "threshold", *numbers, "images"]
+    frame = _columns("the measured insensitivity", measured, names)
+    rows = []
+    for (variant, view, threshold), group in frame.groupby(["variant", "view", "threshold"], sort=False):
+        own = group.set_index("label")["probability"]
+        row = {"variant": variant, "view": view, "threshold": threshold, "images": int(group["images"].sum())}
+        row |= {name: float(np.average(group[name], weights=group["images"])) for name in numbers}
+        row |= {f"probability_{label}": float(own.get(label, np.nan)) for label in (6, 9)}
+        # equal numbers may differ in their last bit, being means of the same
+        above = group["probability"] > group["bound"] * (1 + 1e-9)
+        rows.append(row | {"classes_above_bound": int(above.sum())})
+    return pd.DataFrame(rows)
+
+
+def estimators_table(measured: pd.DataFrame) -> pd.DataFrame:
+    """
+    :param measured: columns estimator, shared, samples, quantity, exact, mean, bias, bias_std_error, std, cost and
+        repeats.
+    :return: these, and ``z``, the size of the bias in its standard errors.
+    """
+    names = ["estimator", "shared", "samples", "quantity", "exact", "mean", "bias", "bias_std_error", "std", "cost"]
+    table = _columns("the measured estimators", measured, [*names, "repeats"])
+    bias, error = table["bias"].abs().to_numpy(float), table["bias_std_error"].to_numpy(float)
+    z = np.divide(bias, error, out=np.where(bias > 0, np.inf, 0.0), where=error > 0)
+    table.insert(names.index("std"), "z", z)
+    return table
+
+
+def runs_table(finals: pd.DataFrame) -> pd.DataFrame:
+    """
+    :return: a row for each run: what it was, how it ended, how long it took on what, and its parameters.
+    """
+    parameters = sorted(str(name) for name in finals.columns if "." in str(name))
+    return _columns("the runs", finals, [*IDENTITY, *OUTCOME, *ORIGIN, *parameters])
+
+
+def caption(name: str, config: Mapping[str, Any]) -> str:
+    """
+    :param name: of a table; that of an experiment of one's own is as good as the paper's.
+    :return: what it shows, and at which size.
+    """
+    title = TITLES.get(name, f"Experiment {name}: test error and bound.")
+    if name in config["experiments"]:
+        sizes = _sizes(config, name)
+    elif name in ("toy", "toy_halves", "toy_bounds"):
+        sizes = f"{config['toy']['train']} training points"
+    elif name == "insensitivity":
+        block = config["insensitivity"]
+        sizes = f"{block['images']:,} test images of {block['experiment']}, seed {block['seed']}"
+    elif name == "estimators":
+        block = config["estimators"]
+        sizes = f"{block['images']:,} images, {block['order']} rotations, {block['repeats']:,} repeats"
+    else:
+        sizes = f"{len(configuration.runs(config)):,} trainings"
+    several = name in config["experiments"] and len(config["experiments"][name]["seeds"]) > 1
+    spread = " Mean ± standard deviation over seeds." if several else ""
+    return f"{title} Size “{config['tier']}”: {sizes}.{spread}"
+
+
+def _sizes(config: Mapping[str, Any], experiment: str) -> str:
+    """:return: data, inducing points, steps and seeds of an experiment; ranges where its variants differ"""
+    found = [run for run in configuration.runs(config) if run.experiment == experiment]
+    specs = [configuration.run_spec(config, run) for run in found]
+    data = [spec["dataset"] for spec in specs]
+    if all({"train", "test"} <= set(block) for block in data):
+        train, test = (_range([block[part] for block in data]) for part in ("train", "test"))
+        images = f"{train} training and {test} test images"
+    else:
+        images = "the user's images"
+    parts = [
+        images,
+        f"{_range([spec['inducing']['count'] for spec in specs])} inducing points",
+        f"{_range([spec['optimiser']['steps'] for spec in specs])} steps of "
+        f"{_range([spec['optimiser']['batch'] for spec in specs])} images",
+        _count(len(config["experiments"][experiment]["seeds"]), "seed"),
+    ]
+    return ", ".join(parts)
+
+
+def _range(numbers: Sequence[int]) -> str:
+    least, most = min(numbers), max(numbers)
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def _of(frame: pd.DataFrame, experiment: str) -> pd.DataFrame:
+    own = frame[frame["experiment"] == experiment]
+    if not len(own):
+        there = sorted(map(str, frame["experiment"].unique()))
+        raise ValueError(f"there is no run of {experiment!r}, only of {', '.join(there) or 'nothing'}")
+    return own
+
+
+def _columns(what: str, frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """:return: these columns, in this order"""
+    if missing := [name for name in names if name not in frame]:
+        raise ValueError(
+            f"{what} lack the columns {', '.join(missing)}; they have {', '.join(map(str, frame.columns))}"
+        )
+    return frame[list(names)].reset_index(drop=True)
+
+
+def _mean(values: pd.Series) -> float:
+    return float(np.mean(values.to_numpy(float)))
+
+
+def _std(values: pd.Series) -> float:
+    if len(values) < 2:
+        return float("nan")
+    array = values.to_numpy(float)
+    # of equal numbers the mean is not always that number
+    return 0.0 if np.ptp(array) == 0.0 else float(np.std(array, ddof=1))
+
+
+def _angles(group: pd.DataFrame) -> dict[str, float]:
+    """:return: nothing but NaN where no angle is among the parameters"""
+    angles = group[ANGLE].to_numpy(float) if ANGLE in group else np.full(len(group), np.nan)
+    return {"angle_mean": angles.mean(), "angle_min": angles.min(), "angle_max": angles.max()}

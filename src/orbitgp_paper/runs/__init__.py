@@ -1,0 +1,1 @@
+"""The files of a run: written by a training, read by tables and figures."""

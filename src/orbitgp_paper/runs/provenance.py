@@ -1,0 +1,40 @@
+"""Where a result comes from."""
+
+from __future__ import annotations
+
+import platform
+import resource
+import subprocess
+from importlib.metadata import version
+from typing import Any
+
+from orbitgp.fitting import devices
+from orbitgp_paper import sources
+
+#: where changes are told: anywhere but in the results that come with the repository, which a training writes anew
+CODE = (":/", ":(top,exclude)results")
+
+PACKAGES = ("orbitgp", "gpflow", "tensorflow", "tensorflow-probability", "numpy")
+
+
+def provenance() -> dict[str, Any]:
+    """Commit, versions, device and memory of this process."""
+    commit = _git("rev-parse", "HEAD")
+    return {
+        "commit": commit,
+        "dirty": None if commit is None else bool(_git("status", "--porcelain", "--untracked-files=no", "--", *CODE)),
+        "source_digest": sources.training_digest(),
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
+        "device": devices.describe(),
+        "peak_memory_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+        "peak_gpu_memory_mb": devices.peak_gpu_memory_mb(),
+    }
+
+
+def _git(*arguments: str) -> str | None:
+    """None where there is no git, or no repository around this package."""
+    try:
+        done = subprocess.run(["git", *arguments], cwd=sources.SOURCE, capture_output=True, text=True, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None

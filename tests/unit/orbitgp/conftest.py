@@ -1,0 +1,76 @@
+"""What the tests of training share: small problems whose optimum is known, and steps that need no tracing."""
+
+import gpflow
+import numpy as np
+import pytest
+
+from orbitgp import orbits
+from orbitgp.inducing import BasePoints
+from orbitgp.kernels import Invariant
+from orbitgp.likelihoods import IndependentGroups, PolyaGammaBernoulli, RecognitionNetwork, TiltTable
+from orbitgp.models import InvariantSVGP
+from orbitgp.schemes import FullOrbit
+
+N, D, M = 15, 9, 6
+
+
+@pytest.fixture(scope="session")
+def regression():
+    """Inputs [N, D], and targets [N, 2] of a function that right angles leave alone, with noise."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, D))
+    Y = np.stack([np.sin(X.sum(1)), np.square(X).mean(1)], axis=1) + 0.1 * rng.normal(size=(N, 2))
+    return X, Y
+
+
+@pytest.fixture(scope="session")
+def signs(regression):
+    """The same inputs, and labels [N, 1]."""
+    X, Y = regression
+    return X, np.sign(Y[:, :1])
+
+
+@pytest.fixture(scope="session")
+def make_model():
+    """A model of 3 × 3 images under right angles, with a q that is not the prior."""
+    tilts = {"network": lambda: RecognitionNetwork(D, (4,)), "table": lambda: TiltTable(N), "groups": IndependentGroups}
+
+    def make(likelihood="gaussian", orbit=None, seed=1, jitter=1e-6, **settings):
+        rng = np.random.default_rng(seed)
+        kernel = Invariant(
+            gpflow.kernels.SquaredExponential(1.3, 2.0), orbits.RightAngles((3, 3)) if orbit is None else orbit
+        )
+        gaussian = likelihood == "gaussian"
+        model = InvariantSVGP(
+            kernel,
+            gpflow.likelihoods.Gaussian(0.3) if gaussian else PolyaGammaBernoulli(tilts[likelihood]()),
+            BasePoints(rng.normal(size=(M, D))),
+            num_latent_gps=2 if gaussian else 1,
+            num_data=N,
+            **{"scheme": FullOrbit(), "jitter": jitter, **settings},
+        )
+        model.q_mu.assign(rng.normal(size=model.q_mu.shape))
+        model.q_sqrt.assign(0.2 * np.tril(rng.normal(size=model.q_sqrt.shape)) + 0.6 * np.eye(M))
+        return model
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def settings():
+    """Of an optimiser, with changes."""
+
+    def make(kind="natural", **changes):
+        names = ("inducing", "kernel", "likelihood", "orbit", "variational")
+        return {
+            "kind": kind,
+            "steps": 20,
+            "batch": N,
+            "rates": dict.fromkeys(names, 0.02),
+            "natural": {"first": 0.5, "last": 0.1, "scale": "ceiling"},
+            "warmup": 0.1,
+            "floor": 0.1,
+            **changes,
+        }
+
+    return make

@@ -1,0 +1,173 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from orbitgp import orbits
+from orbitgp.fitting import scores as evaluation
+from orbitgp.fitting.scores import WholeBound, named_parameters
+from orbitgp.models import Quadratic
+from orbitgp.schemes import FullOrbit, Groups
+from orbitgp_paper.experiments.build import build_model, make_orbit, targets
+
+
+def parts(quadratic):
+    return [part.numpy() for part in (quadratic.linear, quadratic.precision, quadratic.constant, quadratic.ceiling)]
+
+
+# -- test data -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("precision", ["mixed", "float64"])
+def test_the_score_of_classes_is_that_of_plain_numpy(precision, small_spec, small_images, eagerly):
+    spec = small_spec(precision=precision)
+    model = build_model(spec, small_images)
+    rng = np.random.default_rng(0)
+    model.q_mu.assign(rng.normal(size=model.q_mu.shape))
+    X, Y = small_images.test.inputs(np.float32), targets(spec, small_images, small_images.test)
+    score = evaluation.Tester(model, X, Y, samples=4)()
+    mean, variance = (tensor.numpy() for tensor in model.predict_f(X, samples=4))
+    wrong = [np.argmax(row) != label for row, label in zip(mean, small_images.test.labels, strict=True)]
+    assert 0 < sum(wrong) < len(wrong)
+    noise = model.likelihood.variance.numpy()
+    log_densities = [
+        sum(norm.logpdf(y, m, np.sqrt(v + noise)) for y, m, v in zip(*rows, strict=True))
+        for rows in zip(Y, mean, variance, strict=True)
+    ]
+    assert score.error == pytest.approx(100 * sum(wrong) / len(wrong), rel=1e-12)
+    assert score.nll == pytest.approx(-np.mean(log_densities), rel=1e-9)
+
+
+def test_the_score_of_signs_is_that_of_plain_numpy(make_model, signs, eagerly):
+    model = make_model("groups")
+    model.q_mu.assign(0.4 * model.q_mu)
+    X, Y = signs
+    score = evaluation.Tester(model, X, Y, samples=4)()
+    mean, variance = (tensor.numpy()[:, 0] for tensor in model.predict_f(X))
+    wrong = [(m > 0) != (y > 0) for m, y in zip(mean, Y[:, 0], strict=True)]
+    assert 0 < sum(wrong) < len(wrong)
+    probabilities = [
+        quad(lambda f, m=m, v=v, y=y: norm.pdf(f, m, np.sqrt(v)) / (1 + np.exp(-y * f)), m - 9, m + 9)[0]
+        for m, v, y in zip(mean, variance, Y[:, 0], strict=True)
+    ]
+    assert score.error == pytest.approx(100 * sum(wrong) / len(wrong), rel=1e-12)
+    assert score.nll == pytest.approx(-np.mean(np.log(probabilities)), abs=1e-3)
+
+
+def test_the_score_follows_the_model_and_asks_for_so_many_draws(make_model, regression, eagerly):
+    model = make_model(orbit=orbits.GaussianNoise(9, 0.5), scheme=Groups(2, 2))
+    X, Y = regression
+    few, many = evaluation.Tester(model, X, Y, samples=2), evaluation.Tester(model, X, Y, samples=16)
+    before = few()
+    assert few() == before  # the same draws at each call
+    assert many() != before
+    model.q_mu.assign(model.q_mu + 1)
+    assert few() != before
+
+
+def test_a_compiled_score_is_the_eager_one(make_model, regression):
+    model = make_model()
+    tester = evaluation.Tester(model, *regression, samples=2)
+    found = [tester()]
+    model.kernel.base.variance.assign(2.0)  # compiled once, with the values of the moment
+    found.append(tester())
+    tf.config.run_functions_eagerly(True)
+    expected = tester()
+    tf.config.run_functions_eagerly(False)
+    assert found[1].nll == pytest.approx(expected.nll, rel=1e-10)
+    assert found[0].nll != found[1].nll
+
+
+# -- all training data ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("batch", [4, 5, 14, 15, 99])
+def test_parts_add_up_to_the_whole(batch, make_model, regression, eagerly):
+    model = make_model()
+    expected = model.quadratic(regression, [0, 0])
+    for found, whole in zip(
+        parts(WholeBound(model, *regression, batch)(seed=3, pass_number=0)), parts(expected), strict=True
+    ):
+        np.testing.assert_allclose(found, whole, rtol=1e-9, atol=1e-10)
+
+
+def test_parts_add_up_without_a_number_of_data_and_with_a_table(make_model, regression, signs, eagerly):
+    model = make_model()
+    model.num_data = None
+    for found, whole in zip(
+        parts(WholeBound(model, *regression, 4)(0, 0)), parts(model.quadratic(regression, [0, 0])), strict=True
+    ):
+        np.testing.assert_allclose(found, whole, rtol=1e-9, atol=1e-10)
+    table = make_model("table")
+    table.likelihood._tilt.values.assign(np.random.default_rng(0).uniform(0.5, 2, (15, 1)))
+    whole = table.quadratic((*signs, np.arange(15)), [0, 0])
+    for found, expected in zip(parts(WholeBound(table, *signs, 4)(0, 0)), parts(whole), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
+
+
+def test_compiled_parts_of_two_sizes_are_the_eager_ones(make_model, regression):
+    model = make_model(orbit=orbits.GaussianNoise(9, 0.5), scheme=Groups(2, 3))
+    whole = WholeBound(model, *regression, 4)  # 4 + 4 + 4 + 3
+    found = whole(1, 2)
+    tf.config.run_functions_eagerly(True)
+    expected = whole(1, 2)
+    tf.config.run_functions_eagerly(False)
+    assert isinstance(found, Quadratic)
+    for mine, theirs in zip(parts(found), parts(expected), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-10)
+
+
+def test_passes_and_seeds_have_draws_of_their_own_and_are_unbiased(make_model, regression, eagerly):
+    model = make_model(scheme=Groups(2, 2, "iid"))
+    whole = WholeBound(model, *regression, 8)
+    first = parts(whole(0, 0))
+    for mine, again in zip(first, parts(whole(0, 0)), strict=True):
+        np.testing.assert_array_equal(mine, again)
+    assert not np.array_equal(first[1], parts(whole(0, 1))[1])
+    assert not np.array_equal(first[1], parts(whole(1, 0))[1])
+    constants = np.array([float(whole(0, number).constant) for number in range(1, 13)])
+    model.scheme = FullOrbit()
+    exact = float(model.quadratic(regression, [0, 0]).constant)
+    error = constants.std(ddof=1) / np.sqrt(len(constants))
+    assert error > 0
+    assert abs(constants.mean() - exact) < 4 * error
+
+
+# -- parameters by name --------------------------------------------------------------------------------------------
+
+AFFINE = ("a_xx", "a_xy", "t_x", "a_yx", "a_yy", "t_y")
+NAMES = {
+    "identity": ({"kind": "identity"}, {}),
+    "rotation": ({"kind": "rotation", "alpha": 20.0}, {"orbit.alpha": 20.0}),
+    "fixed rotation": ({"kind": "rotation", "alpha": 180.0, "trainable": False}, {"orbit.alpha": 180.0}),
+    "affine": (
+        {"kind": "affine", "spread": 0.25},
+        {f"orbit.lower.{n}": i - 0.25 for n, i in zip(AFFINE, (1, 0, 0, 0, 1, 0), strict=True)}
+        | {f"orbit.upper.{n}": i + 0.25 for n, i in zip(AFFINE, (1, 0, 0, 0, 1, 0), strict=True)},
+    ),
+    "local": (
+        {"kind": "local", "deformation": 0.1, "generators": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], "thickening": 0.7},
+        {"orbit.deformation": 0.1, "orbit.thickening": 0.7}
+        | {f"orbit.generators.{i}": 0.1 * (i + 1) for i in range(6)},
+    ),
+    "right angles": ({"kind": "right_angles"}, {}),
+}
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_the_numbers_of_a_model_have_names(kind, make_model):
+    settings, expected = NAMES[kind]
+    orbit = make_orbit(settings, (3, 3, 1))
+    found = named_parameters(make_model(orbit=orbit, scheme=Groups(2, 2)))
+    expected = {"kernel.variance": 1.3, "kernel.lengthscale": 2.0, "likelihood.variance": 0.3} | expected
+    assert list(found)[:3] == list(expected)[:3]
+    assert found == pytest.approx(expected, rel=1e-10, abs=1e-12)
+    assert all(type(value) is float for value in found.values())
+
+
+def test_a_logistic_likelihood_has_no_noise_and_composed_orbits_keep_their_parts_apart(make_model):
+    orbit = orbits.Composed([orbits.Rotation((3, 3), 20.0), orbits.Rotation((3, 3), 30.0)])
+    found = named_parameters(make_model("network", orbit=orbit, scheme=Groups(2, 2)))
+    assert sorted(value for name, value in found.items() if name.startswith("orbit.")) == pytest.approx([20, 30])
+    assert not [name for name in found if name.startswith("likelihood")]

@@ -1,0 +1,608 @@
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from orbitgp import orbits
+from orbitgp.inducing import BasePoints
+from orbitgp.kernels import Invariant
+from orbitgp.likelihoods import (
+    IndependentGroups,
+    PolyaGammaBernoulli,
+    RecognitionNetwork,
+    TiltTable,
+    polya_gamma_bound,
+)
+from orbitgp.models import COVARIANCES, InvariantSVGP
+from orbitgp.schemes import FullOrbit, Groups, PairWeights, WithoutReplacement, paper_scheme
+
+N, D, M, OUTPUTS, WHOLE = 12, 16, 7, 3, 30
+SQUARE = (4, 4)
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(N, D)), rng.normal(size=(N, OUTPUTS))
+
+
+def right_angles():
+    return orbits.RightAngles(SQUARE)
+
+
+def noise():
+    return orbits.GaussianNoise(D, scale=0.7)
+
+
+def make_model(orbit, likelihood=None, outputs=OUTPUTS, seed=1, inducing=M, **settings):
+    """A model with a q(u) that is nowhere near the prior, so that every term of the bound counts."""
+    rng = np.random.default_rng(seed)
+    kernel = Invariant(gpflow.kernels.SquaredExponential(variance=1.3, lengthscales=3.0), orbit)
+    model = InvariantSVGP(
+        kernel,
+        gpflow.likelihoods.Gaussian(0.3) if likelihood is None else likelihood,
+        BasePoints(rng.normal(size=(inducing, D))),
+        num_latent_gps=outputs,
+        num_data=WHOLE,
+        **settings,
+    )
+    model.q_mu.assign(rng.normal(size=model.q_mu.shape))
+    model.q_sqrt.assign(0.2 * np.tril(rng.normal(size=model.q_sqrt.shape)) + 0.6 * np.eye(inducing))
+    return model
+
+
+def exact_twin(model):
+    """GPflow's own SVGP, whose kernel evaluates the orbit's average exactly."""
+    twin = gpflow.models.SVGP(
+        model.kernel,
+        model.likelihood,
+        model.inducing_variable,
+        num_latent_gps=model.num_latent_gps,
+        whiten=model.whiten,
+        num_data=model.num_data,
+        q_mu=model.q_mu.numpy(),
+        q_sqrt=np.broadcast_to(model.q_sqrt, (model.num_latent_gps, M, M)),
+    )
+    assert twin.num_latent_gps == model.num_latent_gps
+    return twin
+
+
+def stochastic_bounds(model, data, repeats=400):
+    compiled = tf.function(lambda: model.elbo(data))
+    return np.array([compiled().numpy() for _ in range(repeats)])
+
+
+def assert_unbiased(values, exact):
+    error = values.std(ddof=1) / np.sqrt(len(values))
+    assert error > 0
+    assert abs(values.mean() - exact) < 3 * error
+
+
+SCHEMES = {
+    "paper": paper_scheme(4),
+    "iid groups": Groups(3, 2, "iid"),
+    "sobol pair": Groups(2, 3),  # not 4: a Sobol set of four lists the four right angles exactly
+    "sobol groups": Groups(3, 2),
+}
+
+
+@pytest.mark.parametrize("whiten", [True, False])
+@pytest.mark.parametrize("covariance", COVARIANCES)
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("orbit", [right_angles, noise])
+def test_the_mean_of_the_stochastic_bound_is_the_exact_bound(orbit, scheme, covariance, whiten, data):
+    model = make_model(orbit(), scheme=SCHEMES[scheme], covariance=covariance, whiten=whiten)
+    assert_unbiased(stochastic_bounds(model, data), exact_twin(model).elbo(data).numpy())
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_the_bound_from_points_without_replacement_is_unbiased(count, data):
+    model = make_model(right_angles(), scheme=WithoutReplacement(count))
+    assert_unbiased(stochastic_bounds(model, data), exact_twin(model).elbo(data).numpy())
+
+
+def test_the_bound_in_blocks_is_unbiased_and_has_the_gradients_of_the_whole(data):
+    model = make_model(noise(), scheme=Groups(2, 4), block=5)
+    assert_unbiased(stochastic_bounds(model, data), exact_twin(model).elbo(data).numpy())
+    exact = make_model(right_angles(), scheme=FullOrbit())
+    blocked = make_model(right_angles(), scheme=FullOrbit(), block=5)
+    found = []
+    for one in (exact, blocked):
+        with tf.GradientTape() as tape:
+            bound = one.elbo(data)
+        found.append([bound, *tape.gradient(bound, one.trainable_variables)])
+    for plain, lean in zip(*found, strict=True):
+        np.testing.assert_allclose(tf.convert_to_tensor(lean), tf.convert_to_tensor(plain), rtol=1e-9, atol=1e-9)
+
+
+class PairsInsideGroups(Groups):
+    """The planted mistake: pairs of draws of one group count as if they were independent."""
+
+    def weights(self, orbit):
+        return PairWeights(same=1 / self.groups, different=0.0)
+
+
+@pytest.mark.parametrize("sampler", ["iid", "sobol"])
+def test_a_pair_inside_a_group_is_caught(sampler, data):
+    model = make_model(noise(), scheme=PairsInsideGroups(2, 4, sampler))
+    with pytest.raises(AssertionError):
+        assert_unbiased(stochastic_bounds(model, data), exact_twin(model).elbo(data).numpy())
+
+
+@pytest.mark.parametrize("whiten", [True, False])
+@pytest.mark.parametrize("covariance", COVARIANCES)
+@pytest.mark.parametrize("orbit", [right_angles, lambda: orbits.QuantisedRotation(SQUARE, 3)])
+def test_the_full_orbit_gives_the_exact_bound_at_once(orbit, covariance, whiten, data):
+    model = make_model(orbit(), scheme=FullOrbit(), covariance=covariance, whiten=whiten)
+    twin = exact_twin(model)
+    np.testing.assert_allclose(model.elbo(data), twin.elbo(data), rtol=1e-10)
+    np.testing.assert_allclose(model.prior_kl(), twin.prior_kl(), rtol=1e-10)
+    for full_cov in (False, True):
+        for full_output_cov in (False, True):
+            ours = model.predict_f(data[0], full_cov, full_output_cov)
+            theirs = twin.predict_f(data[0], full_cov, full_output_cov)
+            for mine, other in zip(ours, theirs, strict=True):
+                np.testing.assert_allclose(mine, other, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("whiten", [True, False])
+def test_with_the_identity_it_is_the_ordinary_model(whiten, data):
+    model = make_model(orbits.Identity(), scheme=FullOrbit(), covariance="per_output", whiten=whiten)
+    plain = gpflow.models.SVGP(
+        model.kernel.base,
+        model.likelihood,
+        gpflow.inducing_variables.InducingPoints(model.inducing_variable.Z),
+        num_latent_gps=OUTPUTS,
+        whiten=whiten,
+        num_data=WHOLE,
+        q_mu=model.q_mu.numpy(),
+        q_sqrt=model.q_sqrt.numpy(),
+    )
+    np.testing.assert_allclose(model.elbo(data), plain.elbo(data), rtol=0, atol=1e-8)
+    np.testing.assert_allclose(model.predict_log_density(data), plain.predict_log_density(data), rtol=1e-8)
+    for mine, other in zip(model.predict_y(data[0]), plain.predict_y(data[0]), strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-8)
+
+
+def test_a_sampled_identity_is_the_ordinary_model_too(data):
+    exact = make_model(orbits.Identity(), scheme=FullOrbit())
+    sampled = make_model(orbits.Rotation(SQUARE, 0.0), scheme=Groups(2, 2))
+    np.testing.assert_allclose(sampled.elbo(data), exact.elbo(data), rtol=0, atol=1e-8)
+
+
+def test_with_all_orbit_points_as_inducing_points_the_best_bound_is_the_marginal_likelihood(data):
+    X, Y = data[0][:, :2] * 2, data[1]
+    noise_variance = 0.3
+    kernel = Invariant(gpflow.kernels.SquaredExponential(1.3, 1.1), orbits.Permutation([[0, 1], [1, 0]]))
+    Z = tf.reshape(kernel.orbit.full(X), [-1, 2]).numpy()
+    model = InvariantSVGP(
+        kernel,
+        gpflow.likelihoods.Gaussian(noise_variance),
+        BasePoints(Z),
+        num_latent_gps=OUTPUTS,
+        scheme=FullOrbit(),
+        jitter=1e-9,
+    )
+    Kuu = kernel.base(Z).numpy() + 1e-9 * np.eye(len(Z))
+    Kuf = np.array(
+        [[0.5 * sum(kernel.base(z[None], a[None]).numpy()[0, 0] for a in (x, x[::-1])) for x in X] for z in Z]
+    )
+    phi = np.linalg.solve(np.linalg.cholesky(Kuu), Kuf)
+    precision = np.eye(len(Z)) + phi @ phi.T / noise_variance
+    model.q_mu.assign(np.linalg.solve(precision, phi @ Y) / noise_variance)
+    model.q_sqrt.assign(np.linalg.cholesky(np.linalg.inv(precision))[None])
+    exact = gpflow.models.GPR((X, Y), kernel, noise_variance=noise_variance).log_marginal_likelihood()
+    np.testing.assert_allclose(model.elbo((X, Y)), exact, rtol=1e-6)
+    model.q_mu.assign(model.q_mu + 0.01)
+    assert model.elbo((X, Y)) < exact - 1e-3
+
+
+TILTS = {
+    "network": lambda: RecognitionNetwork(D, hidden=(5,), outputs=OUTPUTS),
+    "table": lambda: TiltTable(WHOLE, outputs=OUTPUTS),
+    "independent groups": IndependentGroups,
+}
+
+
+def signs(data):
+    return data[0], np.sign(data[1]), np.arange(N) + 3
+
+
+@pytest.mark.parametrize("scheme", ["paper", "sobol pair"])
+@pytest.mark.parametrize("tilt", ["network", "table"])
+@pytest.mark.parametrize("orbit", [right_angles, noise])
+def test_the_polya_gamma_bound_is_unbiased(orbit, tilt, scheme, data):
+    X, Y, index = signs(data)
+    likelihood = PolyaGammaBernoulli(TILTS[tilt]())
+    model = make_model(orbit(), likelihood, scheme=SCHEMES[scheme])
+    mean, variance = exact_twin(model).predict_f(X)
+    c = likelihood.tilt(model._batch((X, Y, index)), None)
+    data_term = tf.reduce_sum(polya_gamma_bound(Y, mean, mean**2 + variance, c))
+    exact = WHOLE / N * data_term - model.prior_kl()
+    assert_unbiased(stochastic_bounds(model, (X, Y, index)), exact.numpy())
+
+
+def test_independent_groups_choose_the_best_tilt_when_the_moments_are_exact(data):
+    X, Y, _ = signs(data)
+    model = make_model(right_angles(), PolyaGammaBernoulli(IndependentGroups()), scheme=FullOrbit())
+    mean, variance = exact_twin(model).predict_f(X)
+    second = mean**2 + variance
+    best = tf.reduce_sum(polya_gamma_bound(Y, mean, second, tf.sqrt(second)))
+    np.testing.assert_allclose(model.elbo((X, Y)), WHOLE / N * best - model.prior_kl(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("tilt", TILTS)
+def test_the_stochastic_polya_gamma_bound_stays_below_the_evidence(tilt):
+    """Three data of a symmetric function: the evidence is an integral over three dimensions, by quadrature."""
+    X = np.array([[0.3, -0.8], [-0.5, 0.9], [1.0, 0.2]])
+    Y = np.array([[1.0], [-1.0], [1.0]])
+    kernel = Invariant(gpflow.kernels.SquaredExponential(4.0, 0.8), orbits.GaussianNoise(2, 0.4))
+    nodes, weights = np.polynomial.hermite_e.hermegauss(30)
+    grid = np.stack(np.meshgrid(nodes, nodes, nodes, indexing="ij"), axis=-1).reshape(-1, 3)
+    mass = np.prod(np.stack(np.meshgrid(weights, weights, weights, indexing="ij"), axis=-1).reshape(-1, 3), axis=1)
+    F = grid @ np.linalg.cholesky(kernel(X).numpy()).T
+    evidence = np.log(np.sum(mass * np.prod(1 / (1 + np.exp(-F * Y[:, 0])), axis=1)) / np.sum(mass))
+
+    made = {"network": RecognitionNetwork(2, (5,)), "table": TiltTable(3), "independent groups": IndependentGroups()}
+    Z = np.concatenate([X, X + 0.3, X - 0.3])
+    model = InvariantSVGP(
+        kernel, PolyaGammaBernoulli(made[tilt]), BasePoints(Z), scheme=Groups(2, 4, "iid"), jitter=1e-8
+    )
+    gpflow.set_trainable(model.kernel, False)
+    data = (X, Y, np.arange(3))
+    optimiser = gpflow.keras.tf_keras.optimizers.Adam(0.03)
+    loss = tf.function(lambda: -model.elbo(data))
+    for _ in range(400):
+        optimiser.minimize(loss, model.trainable_variables)
+    bounds = stochastic_bounds(model, data, repeats=1000)
+    error = bounds.std(ddof=1) / np.sqrt(len(bounds))
+    assert bounds.mean() + 3 * error < evidence
+    assert bounds.mean() > evidence - 1.0  # trained: not below it by some other mistake
+
+
+# -- the bound as a quadratic function of q ------------------------------------------------------------------------
+
+QUADRATIC_SCHEMES = SCHEMES | {
+    "two pairs": Groups(2, 2, "iid"),
+    "full": FullOrbit(),
+    "two without replacement": WithoutReplacement(2),
+    "all without replacement": WithoutReplacement(4),
+}
+QUADRATIC_LIKELIHOODS = {
+    "gaussian": lambda: (gpflow.likelihoods.Gaussian(0.3), 3),
+    "noise by input": lambda: (
+        gpflow.likelihoods.Gaussian(variance=gpflow.functions.Linear(np.full((D, 1), 0.01), [0.5])),
+        3,
+    ),
+    "network": lambda: (PolyaGammaBernoulli(RecognitionNetwork(D, hidden=(5,))), 1),
+    "table": lambda: (PolyaGammaBernoulli(TiltTable(WHOLE)), 1),
+    "independent groups": lambda: (PolyaGammaBernoulli(IndependentGroups()), 1),
+}
+
+
+def quadratic_case(likelihood, data, orbit=right_angles, **settings):
+    """A model, and data that its likelihood knows."""
+    made, outputs = QUADRATIC_LIKELIHOODS[likelihood]()
+    model = make_model(orbit(), made, outputs, **settings)
+    if likelihood == "table":
+        made._tilt.values.assign(np.random.default_rng(4).uniform(0.2, 3, (WHOLE, 1)))
+    X, Y, index = signs(data)
+    return model, (X, data[1], index) if outputs == 3 else (X, Y[:, :1], index)
+
+
+def bound_of_q(quadratic, model):
+    root = model.q_sqrt[0]
+    covariance = tf.matmul(root, root, transpose_b=True)
+    return quadratic(tf.convert_to_tensor(model.q_mu), covariance) - model.prior_kl()
+
+
+@pytest.mark.parametrize("likelihood", QUADRATIC_LIKELIHOODS)
+@pytest.mark.parametrize("scheme", QUADRATIC_SCHEMES)
+def test_the_quadratic_is_the_bound(scheme, likelihood, data):
+    model, batch = quadratic_case(likelihood, data, scheme=QUADRATIC_SCHEMES[scheme])
+    quadratic = model.quadratic(batch, seed=[5, 6])
+    assert quadratic.linear.shape == (M, model.num_latent_gps)
+    np.testing.assert_array_equal(quadratic.precision, tf.transpose(quadratic.precision))
+    above = np.linalg.eigvalsh(quadratic.ceiling - quadratic.precision)
+    assert above.min() > -1e-9 * above.max() - 1e-9
+    if scheme == "full":
+        np.testing.assert_allclose(quadratic.ceiling, quadratic.precision, rtol=1e-9, atol=1e-10)
+    elif scheme != "all without replacement":
+        assert above.max() > 0.01
+    np.testing.assert_allclose(bound_of_q(quadratic, model), model.elbo(batch, seed=[5, 6]), rtol=0, atol=1e-8)
+    if likelihood == "independent groups":
+        return  # its c is chosen for the q that the model has
+    rng = np.random.default_rng(2)
+    model.q_mu.assign(rng.normal(size=model.q_mu.shape))
+    model.q_sqrt.assign(np.tril(rng.normal(size=model.q_sqrt.shape)))
+    np.testing.assert_allclose(bound_of_q(quadratic, model), model.elbo(batch, seed=[5, 6]), rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize(("likelihood", "settings"), [("gaussian", {"block": 5}), ("network", {"precision": "mixed"})])
+def test_the_quadratic_is_the_bound_in_blocks_and_in_mixed_precision(likelihood, settings, data):
+    model, batch = quadratic_case(likelihood, data, noise, scheme=Groups(2, 3), **settings)
+    found = bound_of_q(model.quadratic(batch, seed=[5, 6]), model)
+    np.testing.assert_allclose(found, model.elbo(batch, seed=[5, 6]), rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("likelihood", ["gaussian", "network", "table"])
+def test_a_row_that_counts_twice_is_as_good_as_two(likelihood, data):
+    """Exactly, over the full orbit; of quadratic and bound."""
+    model, (X, Y, index) = quadratic_case(likelihood, data, scheme=FullOrbit())
+    rows, times = np.array([0, 1, 1, 4, 4, 4]), np.array([1.0, 2.0, 3.0])
+    once = np.unique(rows)
+    weighted = (X[once], Y[once], np.asarray(index)[once], times)
+    repeated = (X[rows], Y[rows], np.asarray(index)[rows])
+    scale = len(once) / len(rows)  # each batch stands for all data, the shorter one with fewer rows
+
+    def data_term(bound):
+        return (bound + model.prior_kl()).numpy()
+
+    expected = data_term(model.elbo(repeated))
+    np.testing.assert_allclose(scale * data_term(model.elbo(weighted)), expected, rtol=1e-10)
+    with pytest.raises(
+        ValueError, match=r"weights must be \[N\].*\(3, 1\)"
+    ):  # as a column it would be broadcast to all pairs of rows
+        model.elbo((*weighted[:3], times[:, None]))
+    np.testing.assert_allclose(
+        scale * data_term(bound_of_q(model.quadratic(weighted, [0, 0]), model)), expected, rtol=1e-10
+    )
+
+
+@pytest.mark.parametrize("likelihood", QUADRATIC_LIKELIHOODS)
+def test_gradients_of_the_quadratic_are_those_of_the_bound(likelihood, data):
+    model, batch = quadratic_case(likelihood, data, noise, scheme=Groups(2, 3))
+    variables = [*model.kernel.trainable_variables, *model.likelihood.trainable_variables]
+    variables += model.inducing_variable.trainable_variables
+    found = []
+    for bound in (
+        lambda: model.elbo(batch, seed=[5, 6]),
+        lambda: bound_of_q(model.quadratic(batch, seed=[5, 6]), model),
+    ):
+        with tf.GradientTape() as tape:
+            value = bound()
+        found.append(tape.gradient(value, variables))
+    for direct, by_parts in zip(*found, strict=True):
+        assert np.abs(tf.convert_to_tensor(direct)).max() > 1e-6
+        np.testing.assert_allclose(tf.convert_to_tensor(by_parts), tf.convert_to_tensor(direct), rtol=1e-7, atol=1e-8)
+
+
+def test_the_quadratic_cannot_be_of_several_covariances(data):
+    for settings in ({"whiten": False}, {"covariance": "per_output"}):
+        with pytest.raises(ValueError, match="needs whiten=True and one covariance"):
+            make_model(noise(), **settings).quadratic(data, seed=[0, 0])
+    single = make_model(noise(), outputs=1, covariance="per_output")  # one output has one covariance, however called
+    assert np.isfinite(single.quadratic((data[0], data[1][:, :1]), seed=[0, 0]).constant)
+    for tilt in TILTS.values():
+        model = make_model(noise(), PolyaGammaBernoulli(tilt()))
+        with pytest.raises(ValueError, match="PolyaGammaBernoulli with 3 outputs has a precision for each of them"):
+            model.quadratic(signs(data), seed=[0, 0])
+    with pytest.raises(TypeError, match="StudentT is not linear"):
+        make_model(noise(), gpflow.likelihoods.StudentT()).quadratic(data, seed=[0, 0])
+    with pytest.raises(ValueError, match="Y has 2 columns, the model has 3 outputs"):
+        make_model(noise()).quadratic((data[0], data[1][:, :2]), seed=[0, 0])
+
+
+def test_compiled_it_says_the_same(data):
+    smooth = np.random.default_rng(5).normal(size=(N, D)).cumsum(axis=1) / 4
+    found = []
+    for compiled in (False, True):
+        orbit = orbits.Composed([orbits.Affine(SQUARE, spread=0.2), orbits.GaussianNoise(D, 0.3)])
+        model = make_model(orbit, scheme=Groups(2, 3), compiled=compiled)
+        with tf.GradientTape() as tape:
+            bound = bound_of_q(model.quadratic((smooth, data[1]), seed=[5, 6]), model)
+        found.append([bound, *tape.gradient(bound, model.trainable_variables)])
+        assert all(gradient is not None for gradient in found[-1])
+        model.scheme = paper_scheme(3)  # what was compiled for one scheme is not used for another
+        found[-1].append(bound_of_q(model.quadratic((smooth, data[1]), seed=[5, 6]), model))
+        found[-1].append(model.elbo((smooth, data[1]), seed=[5, 6]))
+        model.kernel.base.variance.assign(2.0)  # nor are parameters frozen in it
+        found[-1].append(model.elbo((smooth, data[1]), seed=[5, 6]))
+    for plain, compiled in zip(*found, strict=True):
+        np.testing.assert_allclose(tf.convert_to_tensor(compiled), tf.convert_to_tensor(plain), rtol=1e-8, atol=1e-8)
+    assert len({float(found[0][i]) for i in (0, -2, -1)}) == 3
+
+
+def test_compiled_it_takes_inputs_as_data(data):
+    X = tf.constant(data[0])
+    for compiled in (False, True):
+        model = make_model(noise(), scheme=Groups(2, 3), compiled=compiled)
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(X)
+            bounds = model.elbo((X, data[1]), seed=[5, 6]), model.quadratic((X, data[1]), seed=[5, 6]).constant
+        assert [tape.gradient(bound, X) is None for bound in bounds] == [compiled, compiled]
+
+
+@pytest.mark.parametrize("block", [None, 5])
+@pytest.mark.parametrize("whiten", [True, False])
+@pytest.mark.parametrize("covariance", COVARIANCES)
+def test_gradients_of_every_parameter_against_finite_differences(covariance, whiten, block, data):
+    smooth = np.random.default_rng(5).normal(size=(N, D)).cumsum(axis=1) / 4
+    model = make_model(
+        orbits.Composed([orbits.Affine(SQUARE, spread=0.2), orbits.GaussianNoise(D, 0.3)]),
+        covariance=covariance,
+        whiten=whiten,
+        scheme=Groups(2, 2),
+        block=block,
+    )
+    _check_gradients(model, (smooth, data[1]))
+
+
+@pytest.mark.parametrize("tilt", ["network", "table"])
+def test_gradients_of_the_polya_gamma_bound_against_finite_differences(tilt, data):
+    model = make_model(noise(), PolyaGammaBernoulli(TILTS[tilt]()), scheme=Groups(2, 2))
+    _check_gradients(model, signs(data))
+
+
+def _check_gradients(model, data, step=1e-6):
+    """One random direction for each variable: a wrong entry anywhere shows."""
+    rng = np.random.default_rng(0)
+    bound = tf.function(lambda: model.elbo(data, seed=[3, 4]))
+    with tf.GradientTape() as tape:
+        value = bound()
+    gradients = tape.gradient(value, model.trainable_variables)
+    assert len(gradients) == len(model.trainable_variables) > 5
+    for variable, gradient in zip(model.trainable_variables, gradients, strict=True):
+        direction, here = rng.normal(size=variable.shape), variable.numpy()
+        ends = []
+        for sign in (1, -1):
+            variable.assign(here + sign * step * direction)
+            ends.append(bound().numpy())
+        variable.assign(here)
+        numerical = (ends[0] - ends[1]) / (2 * step)
+        np.testing.assert_allclose(
+            np.sum(direction * tf.convert_to_tensor(gradient)), numerical, rtol=2e-4, atol=1e-4, err_msg=variable.name
+        )
+
+
+def test_mixed_precision_sees_the_same_draws_and_nearly_the_same_bound(data):
+    orbit = orbits.Affine(SQUARE, spread=0.2)
+    full = make_model(orbit, scheme=Groups(2, 4))
+    mixed = make_model(orbit, scheme=Groups(2, 4), precision="mixed")
+    found = []
+    for model in (full, mixed):
+        with tf.GradientTape() as tape:
+            bound = model.elbo(data, seed=[0, 1])
+        found.append([bound, *tape.gradient(bound, model.trainable_variables)])
+    for in_float64, in_mixed in zip(*found, strict=True):
+        assert in_mixed.dtype == tf.float64
+        scale = np.abs(tf.convert_to_tensor(in_float64)).max()
+        np.testing.assert_allclose(
+            tf.convert_to_tensor(in_mixed), tf.convert_to_tensor(in_float64), rtol=1e-3, atol=1e-4 * scale
+        )
+    assert mixed.predict_f(data[0])[0].dtype == tf.float64
+    assert not tf.config.experimental.tensor_float_32_execution_enabled()
+
+
+def test_draws_change_from_call_to_call_but_not_for_a_seed(data):
+    model = make_model(noise())
+    assert model.elbo(data) != model.elbo(data)
+    assert model.elbo(data, seed=[1, 2]) == model.elbo(data, seed=[1, 2])
+    assert model.elbo(data, seed=[1, 2]) != model.elbo(data, seed=[1, 3])
+    np.testing.assert_array_equal(model.predict_f(data[0])[0], model.predict_f(data[0])[0])
+    again = make_model(noise())
+    assert again.elbo(data) == make_model(noise()).elbo(data)
+
+
+def test_predictions_come_close_to_the_exact_ones_as_samples_grow(data):
+    model = make_model(noise())
+    mean, variance = exact_twin(model).predict_f(data[0])
+    errors = []
+    for samples in (4, 512):
+        ours = model.predict_f(data[0], samples=samples)
+        assert np.all(ours[1] >= 0)
+        errors.append([np.abs(ours[0] - mean).max(), np.abs(ours[1] - variance).max()])
+    assert np.all(np.array(errors[1]) < 0.25 * np.array(errors[0]))
+    joint = model.predict_f(data[0], full_cov=True, samples=64)[1]
+    assert np.linalg.eigvalsh(joint).min() > -1e-9
+
+
+@pytest.mark.parametrize("whiten", [True, False])
+@pytest.mark.parametrize("compiled", [True, False])
+def test_estimates_of_the_mean_are_unbiased_and_exact_over_the_full_orbit(whiten, compiled, data):
+    model = make_model(right_angles(), whiten=whiten, scheme=FullOrbit(), compiled=compiled)
+    exact = exact_twin(model).predict_f(data[0])[0].numpy()
+    np.testing.assert_allclose(model.mean_estimates(data[0], model.mean_weights(), [0, 0]), exact, rtol=1e-8)
+    model.scheme = Groups(2, 3)
+    found = np.stack([model.mean_estimates(data[0], model.mean_weights(), [1, i]).numpy() for i in range(300)])
+    error = found.std(axis=0, ddof=1) / np.sqrt(len(found))
+    assert np.all(error > 0)
+    assert np.all(np.abs(found.mean(axis=0) - exact) < 4 * error)  # of 36 numbers
+
+
+def test_predictions_in_blocks_cover_more_inputs_than_a_block_holds(data):
+    model = make_model(right_angles(), scheme=FullOrbit())
+    many = np.tile(data[0], (30, 1))[:300]
+    mean, variance = model.predict_f(many)
+    np.testing.assert_allclose(mean[:N], mean[-N * 25 : -N * 24], rtol=1e-12)
+    compiled = tf.function(model.predict_f, input_signature=[tf.TensorSpec([None, D], tf.float64)])
+    np.testing.assert_allclose(compiled(many)[1], variance, rtol=1e-10)
+
+
+def test_the_difference_agrees_with_the_joint_prediction(data):
+    X = data[0]
+    for whiten in (True, False):
+        model = make_model(orbits.QuantisedRotation(SQUARE, 3), scheme=FullOrbit(), whiten=whiten)
+        mean, variance = model.difference(X[:5], X[5:10])
+        joint_mean, joint = model.predict_f(X[:10], full_cov=True)
+        np.testing.assert_allclose(mean, joint_mean[:5] - joint_mean[5:], rtol=1e-8, atol=1e-10)
+        own = np.diagonal(joint, axis1=1, axis2=2)
+        across = np.stack([np.diagonal(covariance[:5, 5:]) for covariance in joint.numpy()])
+        np.testing.assert_allclose(variance, (own[:, :5] + own[:, 5:] - 2 * across).T, rtol=1e-6, atol=1e-9)
+
+
+def test_gpflow_trains_summarises_and_watches_it(data, tmp_path):
+    X, Y = data
+    model = make_model(noise(), scheme=Groups(2, 2))
+    before = np.mean(stochastic_bounds(model, data, 50))
+    loss = model.training_loss_closure(data)
+    optimiser = gpflow.keras.tf_keras.optimizers.Adam(0.05)
+    for _ in range(50):
+        optimiser.minimize(loss, model.trainable_variables)
+    assert np.mean(stochastic_bounds(model, data, 50)) > before
+    assert "orbit.scale" in gpflow.utilities.tabulate_module_summary(model)
+    task = gpflow.monitor.ModelToTensorBoard(str(tmp_path), model)
+    task(0)
+    batches = iter(tf.data.Dataset.from_tensor_slices((X, Y)).repeat().batch(4))
+    assert np.isfinite(model.training_loss_closure(batches)().numpy())
+    fixed = tf.function(lambda: -model.elbo(data, seed=[0, 0]))
+    result = gpflow.optimizers.Scipy().minimize(fixed, model.trainable_variables, options={"maxiter": 3})
+    assert np.isfinite(result.fun)
+
+
+def rbf():
+    return gpflow.kernels.SquaredExponential()
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "says"),
+    [
+        ({"kernel": rbf()}, TypeError, "kernel must be an Invariant"),
+        ({"likelihood": 3}, TypeError, "likelihood"),
+        ({"inducing_variable": np.zeros((2, D))}, TypeError, "inducing_variable must be a BasePoints"),
+        ({"num_latent_gps": 0}, ValueError, "num_latent_gps"),
+        ({"num_data": -1}, ValueError, "num_data"),
+        ({"scheme": FullOrbit()}, TypeError, "FullOrbit needs a finite orbit, GaussianNoise"),
+        ({"scheme": "sobol"}, TypeError, "scheme"),
+        ({"covariance": "diagonal"}, ValueError, "'shared', 'per_output'"),
+        ({"precision": "float16"}, ValueError, "precision"),
+        (
+            {"kernel": Invariant(gpflow.kernels.ArcCosine(), noise()), "precision": "mixed"},
+            TypeError,
+            "ArcCosine cannot be evaluated in float32",
+        ),
+        ({"jitter": -1.0}, ValueError, "jitter"),
+        ({"jitter": float("nan")}, ValueError, "jitter"),
+        ({"block": 0}, ValueError, "block"),
+        ({"block": 5, "compiled": True}, ValueError, "compiled=True works on the whole batch.* drop block"),
+        ({"prediction_samples": 0}, ValueError, "prediction_samples"),
+        ({"seed": 1.5}, TypeError, "seed"),
+    ],
+)
+def test_bad_settings_are_named(change, error, says):
+    settings = {
+        "kernel": Invariant(rbf(), noise()),
+        "likelihood": gpflow.likelihoods.Gaussian(),
+        "inducing_variable": BasePoints(np.zeros((2, D))),
+    }
+    with pytest.raises(error, match=says):
+        InvariantSVGP(**(settings | change))
+
+
+def test_bad_data_are_named(data):
+    X, Y = data
+    model = make_model(noise())
+    with pytest.raises(ValueError, match="Y has 2 columns, the model has 3 outputs"):
+        model.elbo((X, Y[:, :2]))
+    with pytest.raises(TypeError, match="StudentT is not linear"):
+        make_model(noise(), gpflow.likelihoods.StudentT()).elbo(data)
+    with pytest.raises(ValueError, match=r"\(X, Y, index\)"):
+        make_model(noise(), PolyaGammaBernoulli(TiltTable(WHOLE, OUTPUTS))).elbo((X, np.sign(Y)))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="labels must be −1 or"):
+        make_model(noise(), PolyaGammaBernoulli(IndependentGroups())).elbo((X, np.zeros_like(Y)))
+    with pytest.raises(ValueError, match="samples"):
+        model.predict_f(X, samples=0)
+    with pytest.raises(ValueError, match="full covariance"):
+        model.predict_y(X, full_cov=True)
+    with pytest.raises(ValueError, match="full covariance"):
+        model.predict_log_density(data, full_cov=True)

@@ -1,0 +1,258 @@
+"""Frames of runs to tables."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from orbitgp_paper import config as configuration
+from orbitgp_paper.analysis import tables
+from orbitgp_paper.config import ConfigError
+
+PAPER = {"mnist/rbf/error": {"value": 2.15, "std": 0.03}, "mnist/affine/error": {"value": 1.35, "std": 0.07}}
+
+
+@pytest.fixture(scope="module")
+def paper_values(root):
+    return tables.read_paper_values(root / "config" / "paper_values.yaml")
+
+
+@pytest.fixture(scope="module")
+def quick(root):
+    return configuration.load("quick", root / "config")
+
+
+# ---- the paper's numbers ----
+
+
+def test_paper_values_are_those_of_the_papers_table(paper_values):
+    found = {
+        name: (paper_values[f"mnist/{name}/error"]["value"], paper_values[f"mnist/{name}/error"]["std"])
+        for name in ("rbf", "rotation", "affine", "local")
+    }
+    assert found == {"rbf": (2.15, 0.03), "rotation": (2.08, 0.06), "affine": (1.35, 0.07), "local": (1.47, 0.05)}
+    assert all(value["where"] for value in paper_values.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a: 1\n", "must be a list"),
+        ("- 3\n", "entry 0 = 3 must have name, value and where"),
+        ("- {name: a, value: 1}\n", "must have name, value and where"),
+        ("- {name: a, value: 1e-3, where: x}\n", "a.value = '1e-3' must be a finite number"),
+        ("- {name: a, value: .nan, where: x}\n", "a.value = nan must be a finite number"),
+        ("- {name: a, value: true, where: x}\n", "a.value = True must be a finite number"),
+        ("- {name: a, value: 1, std: .inf, where: x}\n", "a.std = inf must be a finite number"),
+        ("- {name: a, value: 1, where: x, page: 3}\n", "a has the unknown keys page"),
+        ("- {name: a, value: 1, where: x}\n- {name: a, value: 1, where: x}\n", "a stands twice"),
+        ("- {", "is not YAML"),
+    ],
+)
+def test_paper_values_that_are_none(tmp_path, text, words):
+    (tmp_path / "values.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=r"values\.yaml") as error:
+        tables.read_paper_values(tmp_path / "values.yaml")
+    assert words in str(error.value)
+
+
+# ---- experiments ----
+
+
+def test_means_and_standard_deviations(finals):
+    table = tables.experiment_table(finals("mnist", {"rbf": [2.0, 4.0], "affine": [1.0]}), "mnist")
+    assert list(table["variant"]) == ["rbf", "affine"]
+    assert list(table["label"]) == ["RBF", "AFFINE"]
+    assert list(table["error_mean"]) == [3.0, 1.0]
+    assert table["error_std"][0] == pytest.approx(np.sqrt(2))
+    assert np.isnan(table["error_std"][1])
+    assert list(table["elbo_mean"]) == [997.0, 999.0]
+    assert list(table["n_seeds"]) == [2, 1]
+    assert list(table["n_diverged"]) == [0, 0]
+    assert list(table["train_size"]) == [4000, 4000]
+
+
+def test_equal_numbers_have_no_spread(finals):
+    assert np.std([3.04] * 3, ddof=1) > 0  # the mean is rounded
+    assert tables.experiment_table(finals("mnist", {"rbf": [3.04] * 3}), "mnist")["error_std"][0] == 0.0
+
+
+def test_diverged_runs_are_counted_and_never_dropped(finals):
+    frame = finals("mnist", {"rbf": [2.0, 4.0, 90.0], "affine": [1.0, 1.0]})
+    frame.loc[2, "diverged"] = True
+    frame.loc[4, ["diverged", "test_error", "elbo"]] = [True, np.nan, np.nan]
+    table = tables.experiment_table(frame, "mnist").set_index("variant")
+    assert table.loc["rbf", "error_mean"] == 32.0
+    assert table.loc["rbf", "n_diverged"] == 1
+    # a mean of what is left would hide the failure
+    assert np.isnan(table.loc["affine", "error_mean"])
+    assert (table.loc["affine", "n_seeds"], table.loc["affine", "n_diverged"]) == (2, 1)
+
+
+def test_only_the_experiments_own_runs(finals):
+    frame = pd.concat([finals("mnist", {"rbf": [2.0]}), finals("rotated", {"rbf": [9.0]})], ignore_index=True)
+    assert list(tables.experiment_table(frame, "rotated")["error_mean"]) == [9.0]
+    with pytest.raises(ValueError, match="no run of 'parity', only of mnist, rotated"):
+        tables.experiment_table(frame, "parity")
+
+
+def test_order_is_that_of_the_runs(finals):
+    frame = finals("mnist", {"rbf": [2.0], "affine": [1.0], "local": [3.0]})
+    assert list(tables.experiment_table(frame[::-1], "mnist")["variant"]) == ["local", "affine", "rbf"]
+
+
+def test_mnist_stands_beside_the_paper(finals):
+    table = tables.mnist_table(finals("mnist", {"rbf": [2.0, 2.2], "own": [1.0, 1.1]}), PAPER)
+    needed = {"variant", "paper_error", "paper_std", "error_mean", "error_std", "n_seeds", "elbo_mean", "elbo_std"}
+    assert needed <= set(table)
+    assert (table["paper_error"][0], table["paper_std"][0]) == (2.15, 0.03)
+    assert np.isnan(table["paper_error"][1])
+    assert table["paper_error"].dtype == float
+
+
+def test_mnist_without_paper_values(finals):
+    table = tables.mnist_table(finals("mnist", {"rbf": [2.0]}), {})
+    assert table["paper_error"].isna().all()
+
+
+def test_parity_has_true_start_and_learned_angle(finals):
+    frame = finals("parity", {"rbf_90": [9.0, 9.0], "rotation_90_from_20": [3.0, 4.0]}, alpha_true=90.0)
+    frame["orbit.alpha"] = [np.nan, np.nan, 80.0, 100.0]
+    metrics = pd.DataFrame(
+        {
+            "experiment": "parity",
+            "variant": ["rotation_90_from_20"] * 4 + ["rbf_90"] * 2,
+            "seed": [0, 0, 1, 1, 0, 0],
+            "step": [400, 0, 0, 400, 0, 400],
+            "orbit.alpha": [80.0, 20.0, 20.0, 100.0, np.nan, np.nan],
+        }
+    )
+    table = tables.parity_table(frame, metrics).set_index("variant")
+    row = table.loc["rotation_90_from_20"]
+    assert (row["alpha_true"], row["start"]) == (90.0, 20.0)
+    assert (row["angle_mean"], row["angle_min"], row["angle_max"]) == (90.0, 80.0, 100.0)
+    assert np.isnan(table.loc["rbf_90", "start"])
+    assert np.isnan(table.loc["rbf_90", "angle_mean"])
+
+
+def test_parity_of_models_without_an_angle(finals):
+    frame = finals("parity", {"rbf_90": [9.0]}, alpha_true=90.0)
+    metrics = pd.DataFrame({"experiment": ["parity"], "variant": ["rbf_90"], "step": [0]})
+    assert np.isnan(tables.parity_table(frame, metrics)["start"][0])
+
+
+# ---- the toy ----
+
+
+def test_toy(toy_metrics, toy_halves, toy_bounds):
+    assert list(tables.toy_table(toy_metrics)["model"]) == ["invariant", "plain"]
+    assert list(tables.toy_halves_table(toy_halves)["seen"]) == ["above", "below"] * 3
+    table = tables.toy_bounds_table(toy_bounds)
+    np.testing.assert_allclose(table["gap"], [40 / M**2 for M in (4, 8, 64)] * 2)
+    assert "gap" not in toy_bounds
+
+
+@pytest.mark.parametrize(
+    ("function", "fixture", "column"),
+    [
+        (tables.toy_table, "toy_metrics", "noise"),
+        (tables.toy_halves_table, "toy_halves", "seen"),
+        (tables.toy_bounds_table, "toy_bounds", "inducing"),
+        (tables.insensitivity_table, "insensitivity_frame", "variant"),
+        (tables.estimators_table, "estimators_frame", "bias"),
+    ],
+)
+def test_columns_that_are_missing_are_named(request, function, fixture, column):
+    frame = request.getfixturevalue(fixture).drop(columns=column)
+    with pytest.raises(ValueError, match=rf"lack the columns {column}; they have "):
+        function(frame)
+
+
+# ---- the appendix ----
+
+
+def test_insensitivity_weighs_classes_by_their_images(insensitivity_frame):
+    table = tables.insensitivity_table(insensitivity_frame)
+    assert len(table) == 2 * 2 * 2
+    row = table.iloc[0]
+    assert (row["variant"], row["view"], row["threshold"], row["images"]) == ("rbf", "prior", 0.01, 55)
+    weights = np.arange(1, 11)
+    assert row["probability"] == pytest.approx(np.average(0.01 * np.arange(10), weights=weights))
+    assert (row["probability_6"], row["probability_9"]) == (0.06, 0.09)
+    assert row["classes_above_bound"] == 0
+
+
+def test_classes_above_the_bound_are_counted_but_rounding_is_not(insensitivity_frame):
+    frame = insensitivity_frame.copy()
+    frame["bound"] = frame["probability"] * (1 - 1e-12)
+    assert (tables.insensitivity_table(frame)["classes_above_bound"] == 0).all()
+    frame["bound"] = frame["probability"] * 0.9
+    assert (tables.insensitivity_table(frame)["classes_above_bound"] == 9).all()
+
+
+def test_insensitivity_of_other_classes(insensitivity_frame):
+    frame = insensitivity_frame[insensitivity_frame["label"] < 6]
+    table = tables.insensitivity_table(frame)
+    assert table["probability_6"].isna().all()
+    assert table["probability_9"].isna().all()
+
+
+def test_bias_in_standard_errors(estimators_frame):
+    frame = estimators_frame.copy()
+    frame.loc[0, ["bias", "bias_std_error"]] = [0.0, 0.0]  # exact
+    frame.loc[1, ["bias", "bias_std_error"]] = [0.1, 0.0]  # wrong, and always by as much
+    table = tables.estimators_table(frame)
+    assert list(table["z"][:3]) == [0.0, np.inf, 2.0]
+    assert "z" not in frame
+
+
+# ---- all runs ----
+
+
+def test_runs_table_has_outcome_origin_and_parameters(finals):
+    frame = finals("mnist", {"rbf": [2.0]}, **{"orbit.alpha": 3.0, "kernel.variance": 0.1})
+    table = tables.runs_table(frame)
+    assert {"wall_s", "device", "events", "diverged", "seed", "test_error"} <= set(table)
+    assert list(table.columns[-2:]) == ["kernel.variance", "orbit.alpha"]
+    with pytest.raises(ValueError, match="lack the columns device"):
+        tables.runs_table(frame.drop(columns="device"))
+
+
+# ---- captions ----
+
+
+def test_captions_say_the_size(quick):
+    caption = tables.caption("mnist", quick)
+    data = quick["datasets"]["mnist"]
+    for word in (f"{data['train']:,} training", f"{data['test']:,} test", "“quick”", "inducing points", "steps of"):
+        assert word in caption
+    for name in ("toy", "toy_halves", "toy_bounds", "parity", "rotated", "insensitivity", "estimators", "runs"):
+        assert tables.caption(name, quick).startswith(tables.TITLES[name])
+        assert "“quick”" in tables.caption(name, quick)
+
+
+def test_caption_speaks_of_a_spread_only_where_there_is_one(quick):
+    several = {**quick, "experiments": {**quick["experiments"]}}
+    several["experiments"]["rotated"] = {**quick["experiments"]["rotated"], "seeds": [0, 1, 2]}
+    one = {**several, "experiments": {**several["experiments"]}}
+    one["experiments"]["rotated"] = {**quick["experiments"]["rotated"], "seeds": [0]}
+    assert "3 seeds. Mean ± standard deviation" in tables.caption("rotated", several)
+    assert tables.caption("rotated", one).endswith("1 seed.")
+
+
+def test_caption_of_ones_own_experiment(quick):
+    config = {**quick, "datasets": {**quick["datasets"]}, "experiments": {**quick["experiments"]}}
+    config["datasets"]["own"] = {"kind": "images", "path": "my.npz", "test_fraction": 0.2, "seed": 0}
+    variants = {
+        "one": {"dataset": "own", "orbit": {"kind": "identity"}, "label": "one"},
+        "two": {
+            "dataset": "own",
+            "orbit": {"kind": "identity"},
+            "label": "two",
+            "training": {"inducing": {"count": 9}},
+        },
+    }
+    config["experiments"]["own"] = {"seeds": [0], "variants": variants}
+    caption = tables.caption("own", config)
+    assert caption.startswith("Experiment own")
+    assert "the user's images" in caption
+    assert f"9 to {quick['training']['inducing']['count']:,} inducing points" in caption

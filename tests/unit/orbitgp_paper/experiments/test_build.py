@@ -1,0 +1,300 @@
+import gpflow
+import numpy as np
+import pytest
+import yaml
+from gpflow.utilities import parameter_dict
+
+from orbitgp import files, orbits
+from orbitgp.datasets import ImageData, Images
+from orbitgp.files import DamagedFile
+from orbitgp.inducing import place
+from orbitgp.likelihoods import IndependentGroups, PolyaGammaBernoulli, RecognitionNetwork, TiltTable
+from orbitgp.schemes import FullOrbit, Groups, WithoutReplacement
+from orbitgp_paper.experiments.build import (
+    build_model,
+    final_scheme,
+    load_trained,
+    make_orbit,
+    make_scheme,
+    targets,
+)
+
+SHAPE = (8, 8, 1)
+
+
+def parameters(module):
+    return {path.lstrip("."): np.asarray(parameter) for path, parameter in parameter_dict(module).items()}
+
+
+# -- orbits and schemes --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind", "expected", "trainable"),
+    [
+        ({"kind": "identity"}, orbits.Identity, {}, 0),
+        ({"kind": "rotation", "alpha": 20, "trainable": True}, orbits.Rotation, {"alpha": 20}, 1),
+        ({"kind": "rotation", "alpha": 180.0, "trainable": False}, orbits.Rotation, {"alpha": 180}, 0),
+        (
+            {"kind": "affine", "spread": 0.1, "trainable": True},
+            orbits.Affine,
+            {"lower": [0.9, -0.1, -0.1, -0.1, 0.9, -0.1], "upper": [1.1, 0.1, 0.1, 0.1, 1.1, 0.1]},
+            2,
+        ),
+        (
+            {
+                "kind": "affine",
+                "lower": [0.5, 0, 0, 0, 0.5, 0],
+                "upper": [1, 0.5, 0.5, 0.5, 1, 0.5],
+                "trainable": False,
+            },
+            orbits.Affine,
+            {"lower": [0.5, 0, 0, 0, 0.5, 0], "upper": [1, 0.5, 0.5, 0.5, 1, 0.5]},
+            0,
+        ),
+        (
+            {"kind": "interpretable_affine", "spread": 0.1, "trainable": True},
+            orbits.InterpretableAffine,
+            {"lower": [-0.1, 0.9, 0.9, -0.1, -0.1, -0.1, -0.1], "upper": [0.1, 1.1, 1.1, 0.1, 0.1, 0.1, 0.1]},
+            2,
+        ),
+        (
+            {"kind": "local", "deformation": 0.1, "generators": 0.2, "thickening": 0.3},
+            orbits.LocalDeformation,
+            {"deformation": 0.1, "generators": [0.2] * 6, "thickening": 0.3},
+            3,
+        ),
+        (
+            {
+                "kind": "local",
+                "deformation": 0.1,
+                "generators": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6],
+                "thickening": 0.3,
+                "mode": "tangent",
+                "trainable": False,
+            },
+            orbits.LocalDeformation,
+            {"deformation": 0.1, "generators": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], "thickening": 0.3},
+            0,
+        ),
+        ({"kind": "right_angles"}, orbits.RightAngles, {}, 0),
+        ({"kind": "quantised_rotation", "order": 5}, orbits.QuantisedRotation, {}, 0),
+    ],
+)
+def test_every_kind_of_orbit_can_be_made(settings, kind, expected, trainable):
+    orbit = make_orbit(settings, SHAPE)
+    assert type(orbit) is kind
+    found = parameters(orbit)
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name], value, rtol=1e-9, atol=1e-12)
+    assert len(orbit.trainable_variables) == trainable
+    assert settings.get("mode", "warp") == getattr(orbit, "mode", "warp")
+    assert settings.get("order", 5) == getattr(orbit, "order", 5) or kind is not orbits.QuantisedRotation
+    drawn = orbit.sample(np.random.default_rng(0).uniform(size=(2, 64)), 1, 3, [0, 0])
+    assert drawn.shape == (2, 1, 3, 64)
+
+
+def test_orbits_can_be_composed_in_order():
+    settings = {
+        "kind": "composed",
+        "parts": [
+            {"kind": "rotation", "alpha": 20.0},
+            {"kind": "composed", "parts": [{"kind": "right_angles"}, {"kind": "affine", "spread": 0.1}]},
+        ],
+    }
+    orbit = make_orbit(settings, SHAPE)
+    assert [type(part) for part in orbit.orbits] == [orbits.Rotation, orbits.Composed]
+    assert [type(part) for part in orbit.orbits[1].orbits] == [orbits.RightAngles, orbits.Affine]
+
+
+SCHEMES = [
+    ({"kind": "groups", "groups": 3, "size": 5, "sampler": "iid"}, Groups(3, 5, "iid")),
+    ({"kind": "paper", "samples": 7}, Groups(7, 1, "iid")),
+    ({"kind": "full"}, FullOrbit()),
+    ({"kind": "without_replacement", "count": 3}, WithoutReplacement(3)),
+]
+
+
+@pytest.mark.parametrize(("settings", "expected"), SCHEMES)
+def test_every_kind_of_scheme_can_be_made(settings, expected):
+    assert make_scheme(settings) == expected
+    last = final_scheme({"scheme": settings, "final_pass": {"samples": 32, "refit": True}})
+    assert last == (Groups(2, 16, "sobol") if isinstance(expected, Groups) else expected)
+
+
+def test_unknown_kinds_are_named():
+    with pytest.raises(ValueError, match=r"orbit\.kind must be one of 'identity', .*, got 'mirror'"):
+        make_orbit({"kind": "mirror"}, SHAPE)
+    with pytest.raises(ValueError, match=r"scheme\.kind must be one of 'groups', .*, got 'all'"):
+        make_scheme({"kind": "all"})
+    with pytest.raises(ValueError, match="alpha"):
+        make_orbit({"kind": "rotation", "alpha": 200.0}, SHAPE)
+
+
+# -- models --------------------------------------------------------------------------------------------------------
+
+
+def test_a_model_is_what_its_specification_says(small_spec, small_images):
+    spec = small_spec(kernel={"variance": 0.7}, evaluation={"samples": 9}, seed=5, jitter=1e-4)
+    model = build_model(spec, small_images)
+    assert model.kernel.base.variance.numpy() == pytest.approx(0.7)
+    assert model.kernel.base.lengthscales.numpy() == pytest.approx(2.0)
+    assert model.kernel.orbit.alpha.numpy() == pytest.approx(30.0)
+    assert isinstance(model.likelihood, gpflow.likelihoods.Gaussian)
+    assert model.likelihood.variance.numpy() == pytest.approx(0.1)
+    assert (model.num_data, model.num_latent_gps) == (60, 3)
+    assert (model.prediction_samples, model.seed) == (9, 5)
+    assert model.compute_dtype == np.float32
+    assert model.jitter.numpy() == 1e-4
+    assert model.scheme == Groups(2, 2, "sobol")
+    expected = place(model.kernel, small_images.train.inputs(), 8, method="kmeans", seed=5)
+    np.testing.assert_array_equal(model.inducing_variable.Z, expected.Z)
+
+
+def test_inducing_points_may_be_given_and_methods_differ(small_spec, small_images):
+    Z = np.random.default_rng(0).uniform(size=(5, 64))
+    np.testing.assert_array_equal(build_model(small_spec(), small_images, Z).inducing_variable.Z, Z)
+    greedy = build_model(small_spec(inducing={"method": "greedy"}), small_images).inducing_variable.Z.numpy()
+    kmeans = build_model(small_spec(), small_images).inducing_variable.Z.numpy()
+    assert greedy.shape == kmeans.shape
+    assert not np.allclose(greedy, kmeans)
+    assert build_model(small_spec(precision="float64"), small_images, Z).compute_dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("tilt", "kind"), [("network", RecognitionNetwork), ("table", TiltTable), ("groups", IndependentGroups)]
+)
+def test_signs_have_a_logistic_likelihood(tilt, kind, small_spec, small_signs):
+    settings = {"kind": "polya_gamma", "tilt": tilt} | ({"hidden": [4, 3]} if tilt == "network" else {})
+    spec = small_spec(likelihood=settings)
+    model = build_model(spec, small_signs)
+    assert isinstance(model.likelihood, PolyaGammaBernoulli)
+    assert type(model.likelihood._tilt) is kind
+    assert model.num_latent_gps == 1
+    if tilt == "network":
+        assert [tuple(weights.shape) for weights in model.likelihood._tilt.weights] == [(65, 4), (4, 3), (3, 1)]
+        other = build_model(spec | {"seed": 4}, small_signs).likelihood._tilt.weights[0]
+        assert not np.array_equal(other, model.likelihood._tilt.weights[0])  # each seed has weights of its own
+    if tilt == "table":
+        assert model.likelihood._tilt.values.shape == (60, 1)
+    Y = targets(spec, small_signs, small_signs.test)
+    assert Y.shape == (30, 1)
+    assert Y.dtype == np.float64
+    np.testing.assert_array_equal(Y[:, 0], small_signs.test.labels)
+    X = small_signs.train.inputs()
+    assert np.isfinite(model.elbo((X, targets(spec, small_signs, small_signs.train), np.arange(60)), seed=[0, 0]))
+
+
+def test_classes_are_counted_over_both_parts(small_spec, small_images):
+    few = small_images.train.take(np.flatnonzero(small_images.train.labels < 2))
+    for data in (ImageData("a", few, small_images.test), ImageData("b", small_images.test, few)):
+        Y = targets(small_spec(), data, few)
+        assert Y.shape == (len(few), 3)
+        np.testing.assert_array_equal(Y.argmax(1), few.labels)
+        np.testing.assert_array_equal(Y.sum(1), 1)
+        assert build_model(small_spec(), data).num_latent_gps == 3
+
+
+def test_labels_that_a_gaussian_cannot_have_are_named(small_spec, small_signs):
+    with pytest.raises(ValueError, match=r"labels must lie in 0 … 1, not -1"):
+        targets(small_spec(), small_signs, small_signs.train)
+
+
+# -- from the files of a run ---------------------------------------------------------------------------------------
+
+
+def seal(folder):
+    """Writes what a run ends with, the sums of its files."""
+    files.write_json(folder / "final.json", {"files": files.sums(folder, ("config.yaml", "params.npz"))})
+
+
+@pytest.fixture
+def trained(tmp_path, small_spec, small_images):
+    """A folder as a run leaves it, and its model, which has moved away from the start."""
+    spec = small_spec(
+        scheme={"kind": "paper", "samples": 2}, orbit={"kind": "affine", "spread": 0.1, "trainable": True}
+    )
+    model = build_model(spec, small_images)
+    rng = np.random.default_rng(0)
+    model.q_mu.assign(rng.normal(size=model.q_mu.shape))
+    model.q_sqrt.assign(np.tril(rng.normal(size=model.q_sqrt.shape)))
+    model.kernel.base.variance.assign(1.7)
+    model.kernel.orbit.upper.assign(model.kernel.orbit.upper + 0.05)
+    model.inducing_variable.Z.assign(model.inducing_variable.Z + 0.1)
+    model.jitter.assign(1e-3)
+    model.scheme = final_scheme(spec)
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(spec, allow_unicode=True))
+    files.write_npz(tmp_path / "params.npz", parameters(model))
+    seal(tmp_path)
+    return tmp_path, model
+
+
+def test_a_trained_model_comes_back(trained, small_images):
+    folder, model = trained
+    loaded = load_trained(folder, small_images)
+    X = small_images.test.inputs()
+    for mine, theirs in zip(loaded.predict_f(X), model.predict_f(X), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-6, atol=1e-7)
+    data = (X, targets(yaml.safe_load((folder / "config.yaml").read_text()), small_images, small_images.test))
+    np.testing.assert_allclose(loaded.elbo(data, seed=[1, 2]), model.elbo(data, seed=[1, 2]), rtol=1e-6)
+    assert loaded.jitter.numpy() == 1e-3
+
+
+def test_a_trained_model_of_signs_comes_back(tmp_path, small_spec, small_signs):
+    spec = small_spec(likelihood={"kind": "polya_gamma", "tilt": "network", "hidden": [4]})
+    model = build_model(spec, small_signs)
+    for parameter in model.likelihood.parameters:
+        parameter.assign(parameter + 0.3)
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(spec))
+    files.write_npz(tmp_path / "params.npz", parameters(model))
+    seal(tmp_path)
+    loaded = parameters(load_trained(tmp_path, small_signs))
+    for name, value in parameters(model).items():
+        np.testing.assert_allclose(loaded[name], value, rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"jitter": None}, r"params\.npz does not hold a trained model"),
+        ({"inducing_variable.Z": None}, r"params\.npz does not hold a trained model"),
+        ({"q_mu": None}, r"params\.npz does not have the parameters of .*config\.yaml"),
+        ({"q_mu": np.zeros((8, 2))}, r"params\.npz does not have the parameters of .*config\.yaml"),
+        ({"extra": np.zeros(2)}, r"params\.npz does not have the parameters of .*config\.yaml"),
+    ],
+)
+def test_parameters_of_another_model_are_refused(trained, small_images, change, says):
+    folder = trained[0]
+    arrays = files.read_npz(folder / "params.npz") | change
+    files.write_npz(folder / "params.npz", {name: array for name, array in arrays.items() if array is not None})
+    with pytest.raises(DamagedFile, match=says):
+        load_trained(folder, small_images)
+
+
+def test_parameters_of_another_run_of_the_same_model_are_refused(trained, small_images):
+    folder = trained[0]
+    arrays = files.read_npz(folder / "params.npz")
+    files.write_npz(folder / "params.npz", arrays | {"q_mu": arrays["q_mu"] + 1})
+    with pytest.raises(DamagedFile, match=r"params\.npz is not the file that final\.json beside it was written with"):
+        load_trained(folder, small_images)
+
+
+def test_settings_of_another_run_of_the_same_model_are_refused(trained, small_images):
+    path = trained[0] / "config.yaml"
+    path.write_text(path.read_text().replace("seed: 3", "seed: 4"))
+    with pytest.raises(DamagedFile, match=r"config\.yaml is not the file that final\.json"):
+        load_trained(trained[0], small_images)
+
+
+def test_half_a_file_is_named(trained, small_images):
+    path = trained[0] / "params.npz"
+    path.write_bytes(path.read_bytes()[:-30])
+    with pytest.raises(DamagedFile, match=str(path)):
+        load_trained(trained[0], small_images)
+
+
+def test_images_of_another_size_are_refused(trained):
+    other = Images(np.zeros((3, 6, 6, 1), np.float32), np.arange(3))
+    with pytest.raises(ValueError, match=r"was trained on images of 64 values, those of other have 36"):
+        load_trained(trained[0], ImageData("other", other, other))

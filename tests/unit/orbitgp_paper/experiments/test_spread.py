@@ -1,0 +1,313 @@
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from orbitgp._ops.draw_kernels import DrawKernels
+from orbitgp.datasets import ImageData
+from orbitgp.kernels import orbit_Kff_diag, orbit_Kfu
+from orbitgp.models import InvariantSVGP
+from orbitgp.orbits.sampling import sobol_integers, split
+from orbitgp.schemes import (
+    FullOrbit,
+    WithoutReplacement,
+    average,
+    square_norm_of_average,
+    square_of_average,
+    variance_of_average,
+)
+from orbitgp_paper.experiments import spread as estimators
+from orbitgp_paper.experiments.spread import ESTIMATORS, QUANTITIES, compare, estimates, make_problem
+
+ORDER, IMAGES, M, REPEATS = 8, 6, 7, 1500
+SETTINGS = {"samples": [2, 4, 8], "repeats": REPEATS, "images": IMAGES, "inducing": M, "order": ORDER, "seed": 0}
+COLUMNS = ["estimator", "shared", "samples", "quantity", "exact", "mean", "bias", "bias_std_error", "std", "cost"]
+UNBIASED = ["iid", "iid_groups", "sobol_groups", "without_replacement"]
+
+
+@pytest.fixture(scope="module")
+def data(mnist_data):
+    return ImageData("some", mnist_data.train.take(100), mnist_data.test.take(10))
+
+
+@pytest.fixture(scope="module")
+def problem(data):
+    return make_problem(SETTINGS, data)
+
+
+@pytest.fixture(scope="module")
+def frame(data):
+    return compare(SETTINGS, data)
+
+
+def rows(frame, estimator=None, quantity=None, samples=None, shared=None):
+    for column, value in (("estimator", estimator), ("quantity", quantity), ("samples", samples), ("shared", shared)):
+        frame = frame if value is None else frame[frame[column] == value]
+    return frame
+
+
+def tables(problem):
+    """[N, A, A] for each product of averages: r(x_a, x_a') at all pairs of points of each image's orbit."""
+    phi, spread, means = np.split(problem.features.numpy(), [M, 2 * M], axis=2)
+    return {
+        "k_ff": problem.kernels.numpy(),
+        "square_norm": phi @ phi.transpose(0, 2, 1),
+        "posterior": spread @ spread.transpose(0, 2, 1),
+        "means": means @ means.transpose(0, 2, 1),  # summed over outputs
+    }
+
+
+def bias_of_bound(parts):
+    """The bound is linear in these; all outputs have the same variance."""
+    outputs = 10
+    variance = parts["k_ff"] - parts["square_norm"] + parts["posterior"]
+    return -(parts["means"] + outputs * variance) / (2 * estimators.NOISE_VARIANCE)
+
+
+def test_every_estimator_size_and_quantity_has_its_row(frame):
+    assert list(frame) == [*COLUMNS, "repeats"]
+    found = set(frame[["estimator", "shared", "samples", "quantity"]].itertuples(index=False, name=None))
+    expected = {(e, s, n, q) for e in ESTIMATORS for s in (False, True) for n in (2, 4, 8) for q in QUANTITIES}
+    assert found == expected and len(frame) == len(expected)
+    assert set(frame.repeats) == {REPEATS}
+    assert frame.shared.dtype == bool
+    np.testing.assert_allclose(frame["mean"] - frame.exact, frame.bias, atol=1e-12)
+    np.testing.assert_allclose(frame.bias_std_error * np.sqrt(REPEATS), frame["std"], rtol=1e-12)
+
+
+def test_exact_values_are_those_of_the_model_without_sampling(problem, frame):
+    model = InvariantSVGP(
+        problem.kernel, problem.likelihood, problem.inducing_variable, num_latent_gps=10, scheme=FullOrbit()
+    )
+    model.q_mu.assign(problem.q_mu)
+    model.q_sqrt.assign(problem.q_sqrt[None])
+    bound = (model.elbo((problem.X, problem.Y)) + model.prior_kl()) / IMAGES
+
+    base, Z = problem.kernel.base, problem.inducing_variable.Z
+    k_ff = np.mean(orbit_Kff_diag(problem.orbit, base, problem.X))
+    L = np.linalg.cholesky(base(Z) + gpflow.default_jitter() * np.eye(M))
+    phi = np.linalg.solve(L, np.transpose(orbit_Kfu(problem.orbit, base, problem.X, Z)))
+    for quantity, value in zip(QUANTITIES, (k_ff, np.square(phi).sum(0).mean(), bound), strict=True):
+        np.testing.assert_allclose(rows(frame, quantity=quantity).exact, value, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_an_estimate_is_what_the_library_makes_of_its_draws(problem, name):
+    """The same seed through the images themselves, instead of the numbers of orbit points."""
+    scheme, seed = ESTIMATORS[name](4), tf.constant([5, 6], tf.int64)
+    drawn = scheme.draw(problem.orbit, problem.X, split(seed, 0))
+    weights = scheme.weights(problem.orbit)
+    Z = problem.inducing_variable.Z
+    Kaa, Kfu = DrawKernels(problem.kernel.base, Z)(drawn)
+    k_ff = variance_of_average(Kaa, drawn.shape[1], weights).numpy()
+    L = np.linalg.cholesky(problem.kernel.base(Z) + gpflow.default_jitter() * np.eye(M))
+    phi = np.linalg.solve(L, Kfu.numpy().reshape(-1, M).T).T.reshape(IMAGES, -1, M)
+    norm, posterior = (square_norm_of_average(v, weights).numpy() for v in (phi, phi @ problem.q_sqrt))
+    mean, square = average(phi @ problem.q_mu).numpy(), square_of_average(phi @ problem.q_mu, weights).numpy()
+    noise = estimators.NOISE_VARIANCE
+    misfit = problem.Y**2 - 2 * problem.Y * mean + square + (k_ff - norm + posterior)[:, None]
+    bound = (-0.5 * np.log(2 * np.pi * noise) - misfit / (2 * noise)).sum(1)
+    expected = [part.mean() for part in (k_ff, norm, bound)]
+    np.testing.assert_allclose(estimates(problem, scheme, 1, seed), [expected], rtol=1e-8)
+
+
+def test_shared_draws_are_the_same_points_for_all_images(problem, monkeypatch):
+    seen = []
+    monkeypatch.setattr(estimators, "_estimate", lambda p, s, points: seen.append(points.numpy()) or np.zeros((5, 3)))
+    for shared in (True, False):
+        estimates(problem, ESTIMATORS["iid"](4), 5, [0, 1], shared=shared)
+    shared, own = seen
+    assert shared.shape == own.shape == (IMAGES, 5, 4, 1)
+    assert np.all(shared == shared[:1])
+    assert len(np.unique(shared[0], axis=0)) > 1, "each repeat has draws of its own"
+    assert len(np.unique(own.reshape(IMAGES, -1), axis=0)) == IMAGES
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("name", UNBIASED)
+def test_unbiased_estimators_are_within_their_standard_error(frame, name, shared):
+    found = rows(frame, name, shared=shared)
+    assert len(found) == 9
+    assert np.all(np.abs(found.bias) <= 4 * found.bias_std_error)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("samples", SETTINGS["samples"])
+def test_naive_pairs_have_the_bias_of_a_draw_with_itself(problem, frame, samples, shared):
+    """E of all pairs of S independent draws is I + (E_a r(x_a, x_a) − I)/S."""
+    parts = {
+        name: (np.einsum("naa->na", table).mean(1) - table.mean((1, 2))).mean() / samples
+        for name, table in tables(problem).items()
+    }
+    expected = parts | {"bound": bias_of_bound(parts)}
+    for quantity in QUANTITIES:
+        (row,) = rows(frame, "naive", quantity, samples, shared).itertuples()
+        assert abs(row.bias - expected[quantity]) < 4 * row.bias_std_error
+        assert abs(row.bias) > 8 * row.bias_std_error, "measurably biased"
+
+
+@pytest.mark.parametrize("samples", [2, 4])
+def test_pairs_of_one_sobol_set_have_the_bias_of_its_points(problem, frame, samples):
+    """Of eight points, a set is decided by its three leading bits, and the shift by its own: an exact mean of eight."""
+    first = sobol_integers(samples, 1)[:, 0] >> 20
+    sets = [first ^ shift for shift in range(ORDER)]
+    parts = {
+        name: np.mean([table[:, s][:, :, s].mean((1, 2)) for s in sets]) - table.mean((1, 2)).mean()
+        for name, table in tables(problem).items()
+    }
+    expected = parts | {"bound": bias_of_bound(parts)}
+    for quantity in QUANTITIES:
+        (row,) = rows(frame, "sobol_naive", quantity, samples, False).itertuples()
+        assert abs(row.bias - expected[quantity]) < 4 * row.bias_std_error + 1e-9 * abs(row.exact)
+    (row,) = rows(frame, "sobol_naive", "k_ff", samples, False).itertuples()
+    assert row.bias > 8 * row.bias_std_error, "measurably biased"
+
+
+@pytest.mark.parametrize("quantity", ["k_ff", "square_norm"])
+def test_spread_of_two_independent_draws_has_a_closed_form(problem, frame, quantity):
+    """The estimate is r(x_a, x_a'): its variance is that of the table, of each image or of their mean."""
+    table = tables(problem)[quantity]
+    own = np.sqrt(table.var(axis=(1, 2)).sum()) / IMAGES
+    for shared, expected in ((False, own), (True, table.mean(0).std())):
+        (row,) = rows(frame, "iid", quantity, 2, shared).itertuples()
+        assert row.std == pytest.approx(expected, rel=0.15)
+
+
+@pytest.mark.parametrize("quantity", ["k_ff", "square_norm"])
+@pytest.mark.parametrize("samples", [4, 8])
+def test_spread_of_two_sobol_groups_has_a_closed_form(problem, frame, quantity, samples):
+    """Each group is one of eight sets, equally likely: a table again, of pairs of sets."""
+    first = sobol_integers(samples // 2, 1)[:, 0] >> 20
+    sets = [first ^ shift for shift in range(ORDER)]
+    table = tables(problem)[quantity]
+    pairs = np.array([[table[:, one][:, :, other].mean((1, 2)) for one in sets] for other in sets])
+    own = np.sqrt(pairs.var(axis=(0, 1)).sum()) / IMAGES
+    for shared, expected in ((False, own), (True, pairs.mean(-1).std())):
+        (row,) = rows(frame, "sobol_groups", quantity, samples, shared).itertuples()
+        assert row.std == pytest.approx(expected, rel=0.15)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_the_whole_orbit_without_replacement_has_no_spread(frame, shared):
+    found = rows(frame, "without_replacement", samples=ORDER, shared=shared)
+    assert len(found) == 3
+    assert np.all(found["std"] == 0) and np.all(found.bias == 0) and np.all(found["mean"] == found.exact)
+
+
+def test_one_draw_for_the_whole_batch_costs_variance(data):
+    """The more, the larger the batch: each image by itself is estimated as well as before."""
+    settings = SETTINGS | {"images": 50, "samples": [2, 4], "repeats": 400}
+    found = compare(settings, data)
+    found = found[found.estimator != "sobol_naive"].pivot(
+        index=["quantity", "estimator", "samples"], columns="shared", values="std"
+    )
+    ratio = found[True] / found[False]
+    assert np.all(ratio > 1)
+    assert np.all(ratio["k_ff"] > 3)
+    assert np.all(ratio["bound"][UNBIASED] > 1.5)
+
+
+def test_spread_falls_with_the_number_of_draws(frame):
+    for name in UNBIASED:
+        for quantity in QUANTITIES:
+            few, many = (rows(frame, name, quantity, samples, False)["std"].item() for samples in (2, 8))
+            assert many < few
+
+
+def test_cost_counts_what_the_kernel_is_evaluated_at(problem, frame):
+    for samples in SETTINGS["samples"]:
+        drawn = tf.zeros([1, 2, samples // 2, 784], tf.float64)
+        Kaa, _ = DrawKernels(problem.kernel.base, problem.inducing_variable.Z)(drawn)
+        between, to_Z = int(np.prod(Kaa.shape)), samples * M
+        for quantity, cost in (("k_ff", between), ("square_norm", to_Z), ("bound", between + to_Z)):
+            assert set(rows(frame, quantity=quantity, samples=samples).cost) == {cost}
+
+
+def test_a_row_depends_on_its_own_settings_and_the_seed_alone(data):
+    settings = SETTINGS | {"repeats": 3}
+    first, again, fewer, other = (
+        compare(settings | change, data) for change in ({}, {}, {"samples": [4]}, {"seed": 1, "samples": [4]})
+    )
+    assert first.equals(again)
+    assert rows(first, samples=4).reset_index(drop=True).equals(fewer)
+    assert not np.any(fewer["mean"] == other["mean"])
+
+
+def test_repeats_are_worked_through_in_parts(problem, monkeypatch):
+    monkeypatch.setattr(estimators, "NUMBERS_TOGETHER", 3 * IMAGES * 4 * problem.features.shape[2])
+    found = estimates(problem, ESTIMATORS["iid"](4), 8, [0, 1])
+    assert found.shape == (8, 3)
+    assert len(np.unique(found[:, 0])) == 8
+
+
+def test_labels_need_not_be_counted_from_zero(data):
+    part = data.train.take(20)
+    part = type(part)(part.images, np.where(part.labels % 2, 1, -1))
+    problem = make_problem(SETTINGS, ImageData("parity", part, part))
+    np.testing.assert_array_equal(problem.Y, np.stack([part.labels == -1, part.labels == 1], axis=1)[:IMAGES])
+
+
+def test_mnist_is_used_unless_other_data_are_given(monkeypatch, data):
+    monkeypatch.setattr(estimators, "mnist", lambda: data)
+    settings = SETTINGS | {"repeats": 2, "samples": [2]}
+    assert compare(settings).equals(compare(settings, data))
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "says"),
+    [
+        ({"samples": []}, ValueError, "samples must be a list of at least one number"),
+        ({"samples": 4}, ValueError, "samples must be a list of at least one number"),
+        ({"samples": "24"}, ValueError, "samples must be a list of at least one number"),
+        ({"samples": [3]}, ValueError, "samples must be even"),
+        ({"samples": [2, 2]}, ValueError, "samples must be distinct"),
+        ({"samples": [0]}, ValueError, r"samples\[0\]"),
+        ({"samples": [2, ORDER + 2]}, ValueError, r"samples\[1\] must be .* at most 8, got 10"),
+        ({"repeats": 1}, ValueError, "repeats must be an integer of at least 2"),
+        ({"repeats": "1e3"}, TypeError, "repeats"),
+        ({"images": 0}, ValueError, "images"),
+        ({"images": 101}, ValueError, "images must be .* at most 100, got 101"),
+        ({"inducing": 101}, ValueError, "inducing must be .* at most 100, got 101"),
+        ({"inducing": 0}, ValueError, "inducing"),
+        ({"order": 1}, ValueError, "order"),
+        ({"seed": -1}, ValueError, "seed"),
+        ({"seed": None}, TypeError, "seed"),
+    ],
+)
+def test_bad_settings_are_named(data, change, error, says):
+    with pytest.raises(error, match=says):
+        compare(SETTINGS | change, data)
+    if not {"samples", "repeats"} & set(change):
+        with pytest.raises(error, match=says):
+            make_problem(SETTINGS | change, data)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_missing_settings_are_named(data, name):
+    settings = {key: value for key, value in SETTINGS.items() if key != name}
+    with pytest.raises(ValueError, match=f"{name} not among"):
+        compare(settings, data)
+    if name not in ("samples", "repeats"):
+        with pytest.raises(ValueError, match=f"{name} not among"):
+            make_problem(settings, data)
+
+
+def test_data_must_be_images():
+    for function in (compare, make_problem):
+        with pytest.raises(TypeError, match="data must be an ImageData"):
+            function(SETTINGS, np.zeros(3))
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "says"),
+    [
+        ({"problem": 3}, TypeError, "problem must be a Problem"),
+        ({"scheme": "iid"}, TypeError, "scheme must be a Scheme"),
+        ({"scheme": WithoutReplacement(ORDER + 1)}, ValueError, "count"),
+        ({"repeats": 0}, ValueError, "repeats"),
+    ],
+)
+def test_bad_arguments_of_estimates_are_named(problem, change, error, says):
+    arguments = {"problem": problem, "scheme": FullOrbit(), "repeats": 1, "seed": [0, 0]} | change
+    with pytest.raises(error, match=says):
+        estimates(**arguments)

@@ -1,0 +1,81 @@
+import json
+import platform
+import subprocess
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from orbitgp_paper import sources
+from orbitgp_paper.runs import provenance as module
+from orbitgp_paper.runs.provenance import provenance
+
+
+def test_it_says_what_ran_where():
+    found = provenance()
+    assert found["versions"]["python"] == platform.python_version()
+    assert found["versions"]["tensorflow"] == tf.__version__
+    assert found["versions"]["numpy"] == np.__version__
+    assert found["source_digest"] == sources.training_digest()
+    assert found["device"] == ("CPU" if not tf.config.list_physical_devices("GPU") else found["device"])
+    assert 100 < found["peak_memory_mb"] < 1e6
+    json.dumps(found, allow_nan=False)
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    """A repository of one file around the package's folder."""
+    for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
+        monkeypatch.delenv(name, raising=False)
+
+    def git(*arguments):
+        who = ["-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"]
+        done = subprocess.run(["git", *who, *arguments], cwd=tmp_path, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    (tmp_path / "a.py").write_text("1")
+    monkeypatch.setattr(sources, "PACKAGE", tmp_path)
+    return git
+
+
+def test_the_commit_is_that_of_the_package_and_changes_are_told(repository, tmp_path):
+    repository("init")
+    repository("add", "a.py")
+    repository("commit", "-m", "one")
+    found = provenance()
+    assert found["commit"] == repository("rev-parse", "HEAD")
+    assert found["dirty"] is False
+    (tmp_path / "new.txt").write_text("")  # results of a run are no change of the code
+    assert provenance()["dirty"] is False
+    (tmp_path / "a.py").write_text("2")
+    assert provenance()["dirty"] is True
+
+
+def test_results_that_are_trained_again_are_no_changes(repository, tmp_path, monkeypatch):
+    for name in ("src/a.py", "results/final.json", "src/results/b.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("1")
+    monkeypatch.setattr(sources, "PACKAGE", tmp_path / "src")
+    repository("init")
+    repository("add", ".")
+    repository("commit", "-m", "one")
+    (tmp_path / "results/final.json").unlink()  # as Snakemake does before it trains
+    assert provenance()["dirty"] is False
+    (tmp_path / "src/results/b.py").write_text("2")
+    assert provenance()["dirty"] is True
+
+
+def test_without_a_repository_there_is_no_commit(repository, monkeypatch, tmp_path):
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    found = provenance()
+    assert (found["commit"], found["dirty"]) == (None, None)
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError("git"), subprocess.TimeoutExpired("git", 30)])
+def test_without_git_there_is_no_commit(error, monkeypatch):
+    def fail(*arguments, **settings):
+        raise error
+
+    monkeypatch.setattr(module.subprocess, "run", fail)
+    found = provenance()
+    assert (found["commit"], found["dirty"]) == (None, None)

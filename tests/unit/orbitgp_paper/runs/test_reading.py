@@ -1,0 +1,241 @@
+"""Reading what runs left behind."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from orbitgp.files import DamagedFile, sums
+from orbitgp_paper.runs.reading import read_runs
+
+
+def edit(path, **changes):
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def test_two_frames(write_run):
+    rotation = {"orbit.alpha": 33.0, "kernel.variance": 0.1}
+    folders = [write_run(seed=1), write_run(seed=0), write_run(variant="rotation", parameters=rotation)]
+    runs = read_runs(folders)
+
+    assert list(runs.finals["variant"]) == ["rbf", "rbf", "rotation"]
+    assert list(runs.finals["seed"]) == [1, 0, 0]
+    first = runs.finals.iloc[0]
+    assert (first["label"], first["dataset"], first["inducing"], first["steps"]) == ("RBF", "mnist", 16, 6)
+    assert (first["elbo"], first["test_error"], first["test_nll"]) == (-101.0, 11.0, 0.25)
+    assert (first["wall_s"], first["device"], first["commit"]) == (12.5, "two cores", "ab")
+    assert first["events"] == 0
+    assert not first["diverged"]
+    assert list(runs.finals["orbit.alpha"].isna()) == [True, True, False]
+
+    assert len(runs.metrics) == 6
+    assert list(runs.metrics.columns[:10]) == [
+        *("experiment", "variant", "label", "seed", "dataset", "alpha_true"),
+        *("step", "elbo", "test_error", "test_nll"),
+    ]
+    assert list(runs.metrics["step"]) == [0, 6] * 3
+    assert np.isnan(runs.metrics["elbo"][0])
+    assert list(runs.metrics[runs.metrics["variant"] == "rotation"]["orbit.alpha"]) == [33.0, 33.0]
+
+
+@pytest.mark.parametrize(
+    ("curve", "rise"),
+    [
+        ({0: "", 80: 0.0, 81: 1.0, 90: 3.0, 91: 4.0, 95: 6.0, 100: 8.0}, 6.0 - 2.0),
+        ({0: "", 80: 5.0, 100: 8.0}, np.nan),
+        ({0: "", 85: 5.0, 90: "", 95: "", 100: 2.0}, -3.0),
+        ({0: ""}, np.nan),
+        ({0: "", 85: 5.0, 100: "inf"}, np.inf),
+    ],
+)
+def test_how_much_the_bound_still_rose(write_run, curve, rise):
+    folder = write_run()
+    rows = [f"{step},{elbo},9.0,0.2,0.5" for step, elbo in curve.items()]
+    (folder / "metrics.csv").write_text("\n".join(["step,elbo,test_error,test_nll,kernel.variance", *rows]) + "\n")
+    edit(folder / "final.json", files=sums(folder, ("config.yaml", "metrics.csv")))
+    edit(folder / "provenance.json", files=sums(folder, ["final.json"]))
+    np.testing.assert_equal(read_runs([folder]).finals["late_rise"][0], rise)
+
+
+def test_folders_may_be_any_iterable_of_paths_or_words(write_run):
+    folder = write_run()
+    assert len(read_runs(str(part) for part in [folder]).finals) == 1
+    with pytest.raises(TypeError, match="a list of folders"):
+        read_runs(folder)
+    with pytest.raises(TypeError, match="a list of folders"):
+        read_runs(str(folder))
+
+
+def test_relative_folders(write_run, monkeypatch):
+    folder = write_run()
+    monkeypatch.chdir(folder.parent)
+    assert len(read_runs([folder.relative_to(folder.parent)]).finals) == 1
+
+
+def test_true_angle_of_parity(write_run):
+    dataset = {"name": "parity90", "kind": "parity", "alpha": 90, "train": 200, "test": 100}
+    runs = read_runs([write_run("parity", "rbf_90", dataset=dataset)])
+    assert runs.finals["alpha_true"][0] == runs.metrics["alpha_true"][0] == 90.0
+
+
+def test_widths_of_intervals_whose_ends_may_have_changed_places(write_run):
+    parameters = {
+        "orbit.lower.a_xy": 0.2,
+        "orbit.upper.a_xy": -0.1,
+        "orbit.lower.t_x": -0.5,
+        "orbit.upper.t_x": 0.5,
+        "orbit.lower.alone": 1.0,
+    }
+    row = read_runs([write_run(parameters=parameters)]).finals.iloc[0]
+    assert row["orbit.width.a_xy"] == pytest.approx(0.3)
+    assert row["orbit.width.t_x"] == 1.0
+    assert "orbit.width.alone" not in row
+
+
+def test_diverged_run_stays_with_what_it_has(write_run):
+    events = [{"step": 3, "kind": "not finite", "detail": "x"}] * 5 + [{"step": 3, "kind": "given up", "detail": "y"}]
+    row = read_runs([write_run(diverged=True, events=events, elbo=None, test_error=None)]).finals.iloc[0]
+    assert row["diverged"]
+    assert np.isnan(row["elbo"])
+    assert np.isnan(row["test_error"])
+    assert row["events"] == 6
+    assert row["event_kinds"] == "given up, not finite ×5"
+
+
+def test_numbers_are_read_with_every_digit(write_run):
+    folder = write_run()
+    value = 0.1 + 0.2
+    text = (folder / "metrics.csv").read_text().replace("-100.25", repr(value))
+    (folder / "metrics.csv").write_text(text)
+    edit(folder / "final.json", files=sums(folder, ["metrics.csv"]))
+    edit(folder / "provenance.json", files=sums(folder, ["final.json"]))
+    assert read_runs([folder]).metrics["elbo"][1] == value
+
+
+def test_no_runs():
+    with pytest.raises(ValueError, match="no runs"):
+        read_runs([])
+
+
+def test_a_run_given_twice(write_run):
+    folder = write_run()
+    with pytest.raises(ValueError, match="a second time"):
+        read_runs([folder, folder])
+
+
+@pytest.mark.parametrize("name", ["final.json", "provenance.json", "config.yaml", "metrics.csv"])
+def test_file_that_is_missing_is_named(write_run, name):
+    folder = write_run()
+    (folder / name).unlink()
+    with pytest.raises(FileNotFoundError, match=name):
+        read_runs([folder])
+
+
+@pytest.mark.parametrize("name", ["final.json", "provenance.json", "config.yaml", "metrics.csv"])
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b"{", b"[]", b"<html>error 403</html>"])
+def test_file_that_is_damaged_is_named(write_run, name, content):
+    folder = write_run()
+    (folder / name).write_bytes(content)
+    with pytest.raises(DamagedFile, match=name):
+        read_runs([folder])
+
+
+def test_folder_under_another_name_is_not_another_run(write_run):
+    folder = write_run(seed=0)
+    shutil.copytree(folder, folder.parent / "seed1")
+    with pytest.raises(DamagedFile, match=r"seed1/final\.json is of mnist/rbf/seed0"):
+        read_runs([folder.parent / "seed1"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"elbo": "high"}, "elbo must be a number, not 'high'"),
+        ({"test_error": True}, "test_error must be a number"),
+        ({"seed": "0"}, "seed must be of type int"),
+        ({"seed": True}, "seed must be of type int"),
+        ({"variant": 3}, "variant must be of type str"),
+        ({"experiment": "../mnist"}, "not of the folder"),
+        ({"diverged": "no"}, "diverged must be of type bool"),
+        ({"train_size": 1.5}, "train_size must be of type int"),
+        ({"events": 3}, "events must be of type list"),
+        ({"events": ["boom"]}, "an event must be a block of keys, not 'boom'"),
+        ({"parameters": []}, "parameters must be of type dict"),
+        ({"parameters": {"orbit.alpha": "wide"}}, "orbit.alpha must be a number"),
+    ],
+)
+def test_final_that_is_not_what_it_should_be(write_run, changes, words):
+    folder = write_run()
+    edit(folder / "final.json", **changes)
+    with pytest.raises(DamagedFile, match="final") as error:
+        read_runs([folder])
+    assert words in str(error.value)
+
+
+def test_final_that_lacks_something(write_run):
+    folder = write_run()
+    content = json.loads((folder / "final.json").read_text())
+    del content["elbo"], content["events"]
+    (folder / "final.json").write_text(json.dumps(content))
+    with pytest.raises(DamagedFile, match=r"final\.json lacks elbo, events"):
+        read_runs([folder])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("step,elbo\n0,1\n", "lacks the columns test_error, test_nll"),
+        ("step,elbo,test_error,test_nll\n", "has no rows"),
+        ("step,elbo,test_error,test_nll\n0,,1,1\n0,1,1,1\n", "step must increase"),
+        ("step,elbo,test_error,test_nll\n5,,1,1\n3,1,1,1\n", "step must increase"),
+        ("step,elbo,test_error,test_nll\n0,,1,1\n,1,1,1\n", "step must increase"),
+        ("step,elbo,test_error,test_nll\n0,high,1,1\n", "elbo must be numbers, but holds 'high'"),
+        ("step,elbo,test_error,test_nll\n0,1,1,1,9,9\n1,1,1\n0,1,2,3,4,5,6,7\n", "metrics.csv"),
+    ],
+)
+def test_metrics_that_are_not_what_they_should_be(write_run, text, words):
+    folder = write_run()
+    (folder / "metrics.csv").write_text(text)
+    with pytest.raises(DamagedFile, match="metrics") as error:
+        read_runs([folder])
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["metrics.csv", "config.yaml", "final.json"])
+def test_a_file_of_another_run_or_edited_by_hand_is_named(write_run, name):
+    """It is whole and fits in every other way: only its sum gives it away."""
+    folder = write_run(seed=1)
+    path = folder / name
+    text = path.read_text()
+    changed = text.replace("-100.25", "-99.25").replace("count: 16", "count: 17").replace("0.5,", "0.25,")
+    assert changed != text
+    path.write_text(changed)
+    with pytest.raises(DamagedFile, match=rf"{name} is not the file that (final|provenance)\.json beside it"):
+        read_runs([folder])
+
+
+def test_parameters_are_looked_at_where_they_are_there(write_run):
+    folder = write_run()
+    edit(folder / "final.json", files={"params.npz": "0" * 64})
+    edit(folder / "provenance.json", files=sums(folder, ["final.json"]))
+    read_runs([folder])  # they do not travel with the repository
+    (folder / "params.npz").write_bytes(b"of another run")
+    with pytest.raises(DamagedFile, match=r"params\.npz is not the file"):
+        read_runs([folder])
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        ({}, "does not say which files belong to it"),
+        (["metrics.csv"], "does not say which files belong to it"),
+        ({"../../elsewhere": "0" * 64}, "names a file elsewhere"),
+    ],
+)
+def test_sums_that_are_none(write_run, found, words):
+    folder = write_run()
+    edit(folder / "final.json", files=found)
+    edit(folder / "provenance.json", files=sums(folder, ["final.json"]))
+    with pytest.raises(DamagedFile, match=rf"final\.json {words}"):
+        read_runs([folder])
