@@ -163,14 +163,14 @@ class RecognitionNetwork(Tilt):
 
     def __init__(
         self,
-        dimension: int,
+        input_dim: int,
         hidden: Sequence[int] = (64,),
         outputs: int = 1,
         seed: int = 0,
         name: str | None = None,
     ) -> None:
         """
-        :param dimension: D, the length of an input.
+        :param input_dim: D, the length of an input.
         :param hidden: widths of the hidden layers.
         :param outputs: P.
         :param seed: of the first weights.
@@ -178,7 +178,7 @@ class RecognitionNetwork(Tilt):
         super().__init__(name=name)
         rng = np.random.default_rng(checks.integer("seed", seed, least=0))
         widths = [
-            checks.integer("dimension", dimension, least=1) + checks.integer("outputs", outputs, least=1),
+            checks.integer("input_dim", input_dim, least=1) + checks.integer("outputs", outputs, least=1),
             *(checks.integer(f"hidden[{i}]", width, least=1) for i, width in enumerate(hidden)),
             outputs,
         ]

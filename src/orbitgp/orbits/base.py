@@ -14,36 +14,36 @@ from orbitgp.orbits.sampling import portable, uniforms
 
 class Orbit(Module, metaclass=abc.ABCMeta):
     """
-    A distribution p(x_a | x), written x_a = t(x, u) with u uniform on (0, 1)^dimension.
+    A distribution p(x_a | x), written x_a = t(x, u) with u uniform on (0, 1)^num_uniforms.
 
-    A subclass says how many uniforms a draw takes (``dimension``) and what they do (``apply``); parameters are
+    A subclass says how many uniforms a draw takes (``num_uniforms``) and what they do (``apply``); parameters are
     ``gpflow.Parameter``s, and the map is differentiable in them for fixed u (the reparameterisation trick).
     """
 
     @property
     @abc.abstractmethod
-    def dimension(self) -> int:
+    def num_uniforms(self) -> int:
         """How many uniform numbers one draw takes."""
 
     @abc.abstractmethod
-    @check_shapes("X: [N, D]", "U: [N, S, dimension]", "return: [N, S, D]")
+    @check_shapes("X: [N, D]", "U: [N, S, num_uniforms]", "return: [N, S, D]")
     def apply(self, X: tf.Tensor, U: tf.Tensor) -> tf.Tensor:
         """
         What :meth:`transform` does once it has looked at its arguments: U has the right length and X's precision.
         """
 
-    @check_shapes("X: [N, D]", "U: [N, S, dimension]", "return: [N, S, D]")
+    @check_shapes("X: [N, D]", "U: [N, S, num_uniforms]", "return: [N, S, D]")
     def transform(self, X: TensorType, U: TensorType) -> tf.Tensor:
         """
         :param X: [N, D]
-        :param U: [N, S, dimension]; S draws for each input.
+        :param U: [N, S, num_uniforms]; S draws for each input.
         :return: [N, S, D], in the precision of X.
         """
         X = tf.convert_to_tensor(X)
         U = tf.cast(U, X.dtype)
-        if U.shape[2] != self.dimension:
+        if U.shape[2] != self.num_uniforms:
             raise ValueError(
-                f"U must have {self.dimension} uniforms a draw for {type(self).__name__}, got {U.shape[2]}"
+                f"U must have {self.num_uniforms} uniforms a draw for {type(self).__name__}, got {U.shape[2]}"
             )
         return self.apply(X, U)
 
@@ -61,8 +61,8 @@ class Orbit(Module, metaclass=abc.ABCMeta):
         """
         X = tf.convert_to_tensor(X)
         N, D = tf.shape(X)[0], tf.shape(X)[1]
-        U = uniforms(N, groups, size, self.dimension, seed, sampler, X.dtype)
-        drawn = self.transform(X, tf.reshape(U, [N, groups * size, self.dimension]))
+        U = uniforms(N, groups, size, self.num_uniforms, seed, sampler, X.dtype)
+        drawn = self.transform(X, tf.reshape(U, [N, groups * size, self.num_uniforms]))
         return tf.reshape(drawn, [N, groups, size, D])
 
 
@@ -83,7 +83,7 @@ class FiniteOrbit(Orbit):
         """
 
     @property
-    def dimension(self) -> int:
+    def num_uniforms(self) -> int:
         """One uniform picks one of the P points."""
         return 1
 

@@ -26,17 +26,17 @@ class Composed(Orbit):
         self.orbits = [checks.instance(f"orbits[{i}]", orbit, Orbit) for i, orbit in enumerate(orbits)]
 
     @property
-    def dimension(self) -> int:
+    def num_uniforms(self) -> int:
         """The uniforms of all steps."""
-        return sum(orbit.dimension for orbit in self.orbits)
+        return sum(orbit.num_uniforms for orbit in self.orbits)
 
     @inherit_check_shapes
     def apply(self, X: tf.Tensor, U: tf.Tensor) -> tf.Tensor:
         """Each step takes every draw of the step before as an input of its own."""
         N, S, D = tf.shape(X)[0], tf.shape(U)[1], tf.shape(X)[1]
-        first, *rest = tf.split(U, [orbit.dimension for orbit in self.orbits], axis=-1)
+        first, *rest = tf.split(U, [orbit.num_uniforms for orbit in self.orbits], axis=-1)
         drawn = self.orbits[0].transform(X, first)
         for orbit, uniforms in zip(self.orbits[1:], rest, strict=True):
-            single = tf.reshape(uniforms, [N * S, 1, orbit.dimension])
+            single = tf.reshape(uniforms, [N * S, 1, orbit.num_uniforms])
             drawn = tf.reshape(orbit.transform(tf.reshape(drawn, [N * S, D]), single), [N, S, D])
         return drawn

@@ -95,7 +95,7 @@ class LocalDeformation(ImageOrbit):
         self._smoothers = [gaussian_smoother(side, gradient_width) for side in (height, width)]
 
     @property
-    def dimension(self) -> int:
+    def num_uniforms(self) -> int:
         """Six generators, the thickening, and two fields' random numbers; the first of a Sobol set are the best."""
         return len(GENERATORS) + 1 + 2 * self._rows.shape[1] * self._columns.shape[1]
 

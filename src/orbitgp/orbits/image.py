@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+import tensorflow_probability as tfp
 from check_shapes import check_shapes, inherit_check_shapes
 from gpflow import Parameter
 from gpflow.base import TensorType
@@ -15,6 +16,8 @@ from orbitgp import checks
 from orbitgp._ops.bijectors import Reflect
 from orbitgp._ops.warp import displace_affinely, pixel_coordinates
 from orbitgp.orbits.base import FiniteOrbit, Orbit
+
+DEGREE = 180.0 / np.pi  #: degrees in a radian
 
 
 class ImageOrbit(Orbit):
@@ -53,10 +56,10 @@ class AffineOrbit(ImageOrbit):
     """The image at point p of a draw is the input at A p + t; a subclass says how u becomes A and t."""
 
     @abc.abstractmethod
-    @check_shapes("U: [N, S, dimension]", "return: [N, S, 2, 3]")
+    @check_shapes("U: [N, S, num_uniforms]", "return: [N, S, 2, 3]")
     def matrices(self, U: TensorType) -> tf.Tensor:
         """
-        :param U: [N, S, dimension]
+        :param U: [N, S, num_uniforms]
         :return: [N, S, 2, 3], the matrix [A | t] of each draw.
         """
 
@@ -99,10 +102,10 @@ class Rotation(AffineOrbit):
         """
         super().__init__(shape, name=name)
         alpha = checks.number("alpha", alpha, least=0.0, most=180.0)
-        self.alpha = Parameter(alpha, transform=Reflect(180.0, unit=180.0 / np.pi), trainable=trainable)
+        self.alpha = Parameter(alpha, transform=Reflect(180.0, unit=DEGREE), trainable=trainable)
 
     @property
-    def dimension(self) -> int:
+    def num_uniforms(self) -> int:
         """One uniform, the angle."""
         return 1
 
@@ -110,7 +113,7 @@ class Rotation(AffineOrbit):
     def matrices(self, U: TensorType) -> tf.Tensor:
         """Rotations by α (2u − 1)."""
         U = tf.convert_to_tensor(U)
-        alpha = tf.cast(self.alpha, U.dtype) * (np.pi / 180.0)
+        alpha = tf.cast(self.alpha, U.dtype) / DEGREE
         return rotation_matrices(alpha * (2 * U[:, :, 0] - 1))
 
 
@@ -151,6 +154,8 @@ class BoxAffineOrbit(AffineOrbit):
 
     names: tuple[str, ...]
     identity: tuple[float, ...]
+    #: what one unit of learning moves each parameter by: an angle is given in degrees and learned in radians
+    units: tuple[float, ...]
 
     def __init__(
         self,
@@ -165,24 +170,26 @@ class BoxAffineOrbit(AffineOrbit):
         :param lower: φ_min, one number for each of ``names``; by default the identity less ``spread``.
         :param upper: φ_max; by default the identity plus ``spread``. The two need no order: a box is the same
             when its ends change places.
-        :param spread: half-width of the default box.
+        :param spread: half-width of the default box; of an angle in radians, 0.05 being 2.9°.
         :param trainable: whether both ends are learned.
         """
         super().__init__(shape, name=name)
         spread = checks.number("spread", spread, least=0.0)
         centre, count = np.array(self.identity), len(self.identity)
-        lower = centre - spread if lower is None else checks.vector("lower", lower, count)
-        upper = centre + spread if upper is None else checks.vector("upper", upper, count)
-        self.lower = Parameter(lower, trainable=trainable)
-        self.upper = Parameter(upper, trainable=trainable)
+        units = np.array(self.units)
+        lower = centre - spread * units if lower is None else checks.vector("lower", lower, count)
+        upper = centre + spread * units if upper is None else checks.vector("upper", upper, count)
+        self.lower, self.upper = (
+            Parameter(end, transform=tfp.bijectors.Scale(units), trainable=trainable) for end in (lower, upper)
+        )
 
     @property
-    def dimension(self) -> int:
+    def num_uniforms(self) -> int:
         """One uniform for each parameter."""
         return len(self.identity)
 
     def _parameters(self, U: TensorType) -> list[tf.Tensor]:
-        """[N, S, dimension] → dimension times [N, S]"""
+        """[N, S, num_uniforms] → num_uniforms times [N, S]"""
         U = tf.convert_to_tensor(U)
         lower, upper = tf.cast(self.lower, U.dtype), tf.cast(self.upper, U.dtype)
         # in this form a box without width is its point exactly, the identity among them
@@ -194,6 +201,7 @@ class Affine(BoxAffineOrbit):
 
     names = ("a_xx", "a_xy", "t_x", "a_yx", "a_yy", "t_y")
     identity = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
+    units = (1.0,) * 6
 
     @inherit_check_shapes
     def matrices(self, U: TensorType) -> tf.Tensor:
@@ -206,18 +214,19 @@ class InterpretableAffine(BoxAffineOrbit):
     """
     Affine maps by what they do: A = R(angle) · diag(scale) · [[1, shear_x], [shear_y, 1]], t = shift.
 
-    The angle is in radians. The map takes a point of the output to a point of the input, so a scale above one
+    The angle is in degrees. The map takes a point of the output to a point of the input, so a scale above one
     shrinks what one sees, and a shift to the right moves it to the left.
     """
 
     names = ("angle", "scale_x", "scale_y", "shear_x", "shear_y", "shift_x", "shift_y")
     identity = (0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0)
+    units = (DEGREE, *(1.0,) * 6)
 
     @inherit_check_shapes
     def matrices(self, U: TensorType) -> tf.Tensor:
         """The product above, written out."""
         angle, scale_x, scale_y, shear_x, shear_y, shift_x, shift_y = self._parameters(U)
-        cos, sin = tf.cos(angle), tf.sin(angle)
+        cos, sin = tf.cos(angle / DEGREE), tf.sin(angle / DEGREE)
         row_x = [cos * scale_x - sin * scale_y * shear_y, cos * scale_x * shear_x - sin * scale_y, shift_x]
         row_y = [sin * scale_x + cos * scale_y * shear_y, sin * scale_x * shear_x + cos * scale_y, shift_y]
         return tf.stack([tf.stack(row_x, -1), tf.stack(row_y, -1)], -2)

@@ -15,13 +15,13 @@ _BITS = 23  # (2k + 1) / 2^24 is exact in float32, never 0 and never 1, so both 
 
 
 @lru_cache(maxsize=64)
-def sobol_integers(size: int, dimension: int) -> np.ndarray:
+def sobol_integers(size: int, num_uniforms: int) -> np.ndarray:
     """
     The first ``size`` points of the unscrambled Sobol sequence as integers of 23 bits.
 
-    :return: [size, dimension] int32
+    :return: [size, num_uniforms] int32
     """
-    points = qmc.Sobol(dimension, scramble=False).random_base2(max(size - 1, 0).bit_length())[:size]
+    points = qmc.Sobol(num_uniforms, scramble=False).random_base2(max(size - 1, 0).bit_length())[:size]
     return (points * 2.0**_BITS).astype(np.int32)
 
 
@@ -29,13 +29,13 @@ def uniforms(
     images: int | tf.Tensor,
     groups: int,
     size: int,
-    dimension: int,
+    num_uniforms: int,
     seed: tf.Tensor,
     sampler: str = "sobol",
     dtype: tf.DType = tf.float64,
 ) -> tf.Tensor:
     """
-    Draws u ∈ (0, 1)^dimension, marginally uniform for every single draw.
+    Draws u ∈ (0, 1)^num_uniforms, marginally uniform for every single draw.
 
     ``iid``: all draws are independent. ``sobol``: the draws of a group are one Sobol set under a digital shift
     (exclusive or with random bits) that is independent for each image, group and coordinate. The shift makes each
@@ -44,21 +44,23 @@ def uniforms(
 
     :param images: N, which may be a scalar tensor.
     :param seed: [2] integers; the same seed gives the same draws on every device, eager or compiled, by XLA too.
-    :return: [N, groups, size, dimension]
+    :return: [N, groups, size, num_uniforms]
     """
     checks.integer("groups", groups, least=1)
     checks.integer("size", size, least=1)
-    checks.integer("dimension", dimension, least=1)
+    checks.integer("num_uniforms", num_uniforms, least=1)
     checks.one_of("sampler", sampler, SAMPLERS)
-    if sampler == "sobol" and dimension > qmc.Sobol.MAXDIM:
-        raise ValueError(f"Sobol sets have at most {qmc.Sobol.MAXDIM} dimensions, got {dimension}; use sampler 'iid'")
+    if sampler == "sobol" and num_uniforms > qmc.Sobol.MAXDIM:
+        raise ValueError(
+            f"Sobol sets have at most {qmc.Sobol.MAXDIM} dimensions, got {num_uniforms}; use sampler 'iid'"
+        )
 
     def random_bits(draws: int) -> tf.Tensor:
-        shape = [images, groups, draws, dimension]
+        shape = [images, groups, draws, num_uniforms]
         return tf.random.stateless_uniform(shape, portable(seed), minval=0, maxval=2**_BITS, dtype=tf.int32)
 
     if sampler == "sobol":
-        bits = tf.bitwise.bitwise_xor(random_bits(1), tf.constant(sobol_integers(size, dimension)))
+        bits = tf.bitwise.bitwise_xor(random_bits(1), tf.constant(sobol_integers(size, num_uniforms)))
     else:
         bits = random_bits(size)
     return (tf.cast(bits, dtype) + tf.constant(0.5, dtype)) * tf.constant(2.0**-_BITS, dtype)

@@ -263,7 +263,7 @@ def test_predictive_probabilities_against_quadrature(mean, deviation):
     ("make", "error", "says"),
     [
         (lambda: PolyaGammaBernoulli("network"), TypeError, "tilt must be a Tilt, got str"),
-        (lambda: RecognitionNetwork(0), ValueError, "dimension"),
+        (lambda: RecognitionNetwork(0), ValueError, "input_dim"),
         (lambda: RecognitionNetwork(3, hidden=(4, 0)), ValueError, r"hidden\[1\]"),
         (lambda: RecognitionNetwork(3, outputs=-1), ValueError, "outputs"),
         (lambda: RecognitionNetwork(3, seed=-1), ValueError, "seed"),

@@ -83,7 +83,7 @@ def on_shapes(*shapes):
 def test_identity_parameters_return_the_image_bit_by_bit(kind, shape, dtype, noise_images):
     orbit, X = STILL[kind](shape), noise_images(3, shape, dtype)
     # below one over the order of every finite orbit here, so that they take their first point
-    U = np.random.default_rng(1).uniform(0.01, 0.14, (3, 4, orbit.dimension)).astype(dtype)
+    U = np.random.default_rng(1).uniform(0.01, 0.14, (3, 4, orbit.num_uniforms)).astype(dtype)
     drawn = orbit.transform(X, U).numpy()
     assert drawn.dtype == dtype
     assert drawn.tobytes() == np.repeat(X[:, None], 4, axis=1).tobytes()
@@ -135,7 +135,7 @@ def test_both_precisions_see_the_same_draws(kind, shape, noise_images):
 def test_samples_are_transforms_of_the_uniforms_in_their_order(kind, shape, sampler, noise_images):
     orbit, X = ORBITS[kind](shape), noise_images(2, shape)
     drawn = orbit.sample(X, 2, 3, SEED, sampler).numpy()
-    U = uniforms(2, 2, 3, orbit.dimension, SEED, sampler)
+    U = uniforms(2, 2, 3, orbit.num_uniforms, SEED, sampler)
     for n in range(2):
         for group in range(2):
             for draw in range(3):
@@ -158,7 +158,7 @@ def test_each_image_has_draws_of_its_own_and_each_seed_too(kind, noise_images):
 @pytest.mark.parametrize("shape", [(6, 5), (5, 6, 2)])
 def test_gradients_reach_every_parameter(kind, shape, smooth_images, smooth_loss, assert_gradients_match):
     orbit, X = ORBITS[kind](shape), smooth_images(2, shape)
-    U = uniforms(2, 2, 1, orbit.dimension, SEED)[:, :, 0]
+    U = uniforms(2, 2, 1, orbit.num_uniforms, SEED)[:, :, 0]
     assert_gradients_match(lambda: smooth_loss(orbit.transform(X, U)), orbit.trainable_variables)
 
 
@@ -278,6 +278,6 @@ def test_images_of_another_size_are_refused(kind):
 def test_a_wrong_number_of_uniforms_is_refused(kind, extra):
     orbit = ORBITS[kind]((5, 5))
     # one uniform for all six of an affine map would be broadcast, and uniforms to spare would be left unused
-    dimension = 1 if "affine" in kind and extra < 0 else orbit.dimension + extra
+    num_uniforms = 1 if "affine" in kind and extra < 0 else orbit.num_uniforms + extra
     with pytest.raises((ValueError, IndexError, ShapeMismatchError, tf.errors.InvalidArgumentError)):
-        orbit.transform(np.zeros((2, 25)), np.full((2, 3, dimension), 0.3))
+        orbit.transform(np.zeros((2, 25)), np.full((2, 3, num_uniforms), 0.3))

@@ -10,22 +10,22 @@ SEED = [8, 4]
 
 
 def draws(orbit, images, count):
-    return uniforms(images, 1, count, orbit.dimension, SEED).numpy()[:, 0]
+    return uniforms(images, 1, count, orbit.num_uniforms, SEED).numpy()[:, 0]
 
 
 @pytest.mark.parametrize("shape", [(6, 5), (5, 5, 3)])
 def test_steps_follow_each_other_with_uniforms_of_their_own(shape, noise_images):
     steps = [Rotation(shape, 60.0), GaussianNoise(int(np.prod(shape)), 0.1), Affine(shape, spread=0.2)]
     orbit, X = Composed(steps), noise_images(2, shape)
-    assert orbit.dimension == sum(step.dimension for step in steps)
+    assert orbit.num_uniforms == sum(step.num_uniforms for step in steps)
     U = draws(orbit, 2, 3)
     drawn = orbit.transform(X, U)
     for n in range(2):
         for s in range(3):
             image, used = X[n : n + 1], 0
             for step in steps:
-                image = step.transform(image, U[n : n + 1, s : s + 1, used : used + step.dimension])[:, 0]
-                used += step.dimension
+                image = step.transform(image, U[n : n + 1, s : s + 1, used : used + step.num_uniforms])[:, 0]
+                used += step.num_uniforms
             np.testing.assert_allclose(drawn[n, s], image[0], atol=1e-13)
 
 

@@ -16,7 +16,7 @@ every_mode = pytest.mark.parametrize("mode", MODES)
 
 
 def draws(orbit, images, count):
-    return uniforms(images, 1, count, orbit.dimension, SEED).numpy()[:, 0]
+    return uniforms(images, 1, count, orbit.num_uniforms, SEED).numpy()[:, 0]
 
 
 def gradient_by_loops(image, width, h):
@@ -118,7 +118,7 @@ def test_fields_agree_with_plain_loops():
 
 def test_fields_have_the_law_of_smoothed_white_noise():
     count = 4000
-    field = displacement_of(uniforms(count, 1, 1, LocalDeformation(SHAPE).dimension, SEED).numpy()[:, 0], 1.0)
+    field = displacement_of(uniforms(count, 1, 1, LocalDeformation(SHAPE).num_uniforms, SEED).numpy()[:, 0], 1.0)
     noise = np.random.default_rng(0).normal(size=(count, 2, 6, 5))
     smooth = gaussian_smoother(6, 0.3 * H) @ noise @ gaussian_smoother(5, 0.3 * H).T
     smooth /= np.sqrt(np.mean(smooth**2, axis=(1, 2, 3), keepdims=True))
@@ -206,7 +206,7 @@ def test_both_modes_agree_to_first_order_on_a_smooth_image():
             LocalDeformation(shape, 0.0, [0.004, 0.005, 0.01, 0.01, 0.01, 0.01], 0.005, mode=mode) for mode in MODES
         ]
         # the same generators and thickening at each size; the field, whose amplitude is zero, takes the rest
-        U = np.full((1, 4, orbits[0].dimension), 0.3)
+        U = np.full((1, 4, orbits[0].num_uniforms), 0.3)
         U[:, :, :7] = np.random.default_rng(3).uniform(size=(4, 7))
         warped, added = (orbit.transform(X, U).numpy()[0] for orbit in orbits)
         errors.append(np.linalg.norm(warped - added, axis=1) / np.linalg.norm(added - X, axis=1))
@@ -253,11 +253,11 @@ def test_amplitudes_stay_where_they_were_put():
     np.testing.assert_allclose(orbit.generators, [0.0, 0.1, 0.2, 0.3, 0.4, 0.5])
     np.testing.assert_allclose(orbit.thickening, 0.6)
     ranks = [smooth_noise_basis(side, 0.3 * H).shape[1] for side in (6, 5)]
-    assert orbit.dimension == 7 + 2 * ranks[0] * ranks[1]
+    assert orbit.num_uniforms == 7 + 2 * ranks[0] * ranks[1]
 
 
 def test_wider_fields_need_fewer_random_numbers():
-    dimensions = [LocalDeformation((12, 10), field_width=width).dimension for width in (0.1, 0.3, 1.0)]
+    dimensions = [LocalDeformation((12, 10), field_width=width).num_uniforms for width in (0.1, 0.3, 1.0)]
     assert dimensions[0] > dimensions[1] > dimensions[2] > 7
 
 

@@ -9,7 +9,7 @@ SWAP = [[0, 1], [1, 0]]
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_identity_lists_the_input(dtype, noise_images):
     X, orbit = noise_images(3, (4,), dtype), Identity()
-    assert (orbit.order, orbit.dimension) == (1, 1)
+    assert (orbit.order, orbit.num_uniforms) == (1, 1)
     assert np.array_equal(orbit.full(X), X[:, None])
     assert orbit.full(X).dtype == dtype
 

@@ -104,8 +104,8 @@ def test_boxes_start_around_the_identity(kind):
     orbit = kind((4, 4), spread=0.2)
     np.testing.assert_allclose(orbit.lower, np.array(kind.identity) - 0.2)
     np.testing.assert_allclose(orbit.upper, np.array(kind.identity) + 0.2)
-    assert orbit.dimension == len(kind.names) == len(kind.identity)
-    mixed = kind((4, 4), upper=np.full(orbit.dimension, 3.0))
+    assert orbit.num_uniforms == len(kind.names) == len(kind.identity)
+    mixed = kind((4, 4), upper=np.full(orbit.num_uniforms, 3.0))
     np.testing.assert_allclose(mixed.lower, np.array(kind.identity) - 0.05)
     np.testing.assert_allclose(mixed.upper, 3.0)
 
@@ -165,7 +165,7 @@ def test_a_step_through_half_a_turn_comes_back_on_the_inside():
 def test_the_interpretable_angle_is_that_of_a_rotation(shape, noise_images):
     X, U = noise_images(2, shape), np.random.default_rng(3).uniform(size=(2, 3, 7))
     lower, upper = (np.array(InterpretableAffine.identity) for _ in range(2))
-    lower[0], upper[0] = -math.radians(70), math.radians(70)
+    lower[0], upper[0] = -70.0, 70.0
     drawn = InterpretableAffine(shape, lower, upper).transform(X, U)
     np.testing.assert_allclose(drawn, Rotation(shape, alpha=70.0).transform(X, U[:, :, :1]), atol=1e-12)
 
@@ -178,7 +178,8 @@ def test_the_interpretable_matrix_is_the_product_of_its_factors():
     for n in range(2):
         for s in range(3):
             phi = dict(zip(InterpretableAffine.names, lower + U[n, s] * (upper - lower), strict=True))
-            cos, sin = math.cos(phi["angle"]), math.sin(phi["angle"])
+            angle = math.radians(phi["angle"])
+            cos, sin = math.cos(angle), math.sin(angle)
             linear = np.array([[cos, -sin], [sin, cos]])
             linear = linear @ np.diag([phi["scale_x"], phi["scale_y"]])
             linear = linear @ np.array([[1, phi["shear_x"]], [phi["shear_y"], 1]])

@@ -38,12 +38,12 @@ def test_the_noise_stays_finite_in_single_precision():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"dimension": 0}, "dimension must be an integer of at least 1, got 0"),
-        ({"dimension": 2.5}, "dimension must be an integer of at least 1, got 2.5"),
-        ({"dimension": 2, "scale": 0.0}, "scale must be more than 0"),
-        ({"dimension": 2, "scale": -0.1}, r"scale must be a finite number in \[0, inf\], got -0.1"),
-        ({"dimension": 2, "scale": np.inf}, r"scale must be a finite number in \[0, inf\], got inf"),
-        ({"dimension": 2, "scale": "big"}, r"scale must be a finite number in \[0, inf\], got 'big'"),
+        ({"num_uniforms": 0}, "num_uniforms must be an integer of at least 1, got 0"),
+        ({"num_uniforms": 2.5}, "num_uniforms must be an integer of at least 1, got 2.5"),
+        ({"num_uniforms": 2, "scale": 0.0}, "scale must be more than 0"),
+        ({"num_uniforms": 2, "scale": -0.1}, r"scale must be a finite number in \[0, inf\], got -0.1"),
+        ({"num_uniforms": 2, "scale": np.inf}, r"scale must be a finite number in \[0, inf\], got inf"),
+        ({"num_uniforms": 2, "scale": "big"}, r"scale must be a finite number in \[0, inf\], got 'big'"),
     ],
 )
 def test_bad_arguments_are_named(arguments, message):

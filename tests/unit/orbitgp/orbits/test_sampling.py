@@ -50,11 +50,11 @@ def test_a_part_of_a_sobol_set_is_its_beginning():
 @every_sampler
 @pytest.mark.parametrize("function", [np.asarray, lambda u: np.cos(2 * np.pi * u)], ids=["linear", "periodic"])
 def test_groups_images_and_coordinates_are_independent(sampler, function):
-    images, groups, size, dimension = 4000, 2, 4, 3
-    U = uniforms(images, groups, size, dimension, SEED, sampler).numpy()
+    images, groups, size, num_uniforms = 4000, 2, 4, 3
+    U = uniforms(images, groups, size, num_uniforms, SEED, sampler).numpy()
     chance = 4.5 / np.sqrt(images)  # standard errors; some 300 correlations are looked at
     between = correlations(U, function)
-    group, draw, coordinate = np.indices((groups, size, dimension)).reshape(3, -1)
+    group, draw, coordinate = np.indices((groups, size, num_uniforms)).reshape(3, -1)
     other_group = group[:, None] != group[None, :]
     other_coordinate = coordinate[:, None] != coordinate[None, :]
     same_place = ~other_group & ~other_coordinate & (draw[:, None] != draw[None, :])
@@ -66,7 +66,7 @@ def test_groups_images_and_coordinates_are_independent(sampler, function):
         assert np.abs(between[same_place]).max() > 0.4
     neighbours = np.concatenate([U[:-1:2], U[1::2]], axis=1)
     between = correlations(neighbours, function)
-    half = groups * size * dimension
+    half = groups * size * num_uniforms
     assert np.all(np.abs(between[:half, half:]) < 4.5 / np.sqrt(images / 2))
 
 
@@ -169,14 +169,14 @@ def test_sobol_integers_are_the_leading_bits_of_the_sequence(size):
         ({"groups": 0}, "groups must be an integer of at least 1, got 0"),
         ({"size": 0}, "size must be an integer of at least 1, got 0"),
         ({"size": 2.0}, "size must be an integer of at least 1, got 2.0"),
-        ({"dimension": -1}, "dimension must be an integer of at least 1, got -1"),
+        ({"num_uniforms": -1}, "num_uniforms must be an integer of at least 1, got -1"),
         ({"sampler": "latin"}, "sampler must be one of 'sobol', 'iid', got 'latin'"),
         ({"seed": [1, 2, 3]}, r"seed must have shape \[2\], not \[3\]"),
     ],
 )
 def test_bad_arguments_are_named(arguments, message):
     with pytest.raises((ValueError, TypeError, tf.errors.InvalidArgumentError), match=message):
-        uniforms(**{"images": 2, "groups": 2, "size": 2, "dimension": 2, "seed": SEED, **arguments})
+        uniforms(**{"images": 2, "groups": 2, "size": 2, "num_uniforms": 2, "seed": SEED, **arguments})
 
 
 def test_split_refuses_a_seed_of_another_length():

@@ -31,7 +31,7 @@ class Scaled(orbits.Orbit):
         self.factor = factor
 
     @property
-    def dimension(self):
+    def num_uniforms(self):
         return 1
 
     def apply(self, X, U):
