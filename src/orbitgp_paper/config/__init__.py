@@ -1,24 +1,24 @@
-"""The workflow's configuration: read, checked, and resolved into what each run depends on. Loads no TensorFlow."""
+"""The workflow's configuration: files of settings, resolved into the specification of each run. Loads no TensorFlow."""
 
-from orbitgp_paper.config.checks import RESERVED, SCHEMA, check, load
 from orbitgp_paper.config.places import Paths, Run, paths
-from orbitgp_paper.config.reading import read_yaml
-from orbitgp_paper.config.specs import canonical, dataset_spec, digest, run_spec, runs
-from orbitgp_paper.config.wording import ConfigError
+from orbitgp_paper.config.tiers import RESERVED, Config, json_schema, load, parse
+from orbitgp_paper.spec import RunSpec, canonical, digest, plain, read_spec
+from orbitgp_paper.yaml_files import ConfigError, read_yaml
 
 __all__ = [
     "RESERVED",
-    "SCHEMA",
+    "Config",
     "ConfigError",
     "Paths",
     "Run",
+    "RunSpec",
     "canonical",
-    "check",
-    "dataset_spec",
     "digest",
+    "json_schema",
     "load",
+    "parse",
     "paths",
+    "plain",
+    "read_spec",
     "read_yaml",
-    "run_spec",
-    "runs",
 ]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from orbitgp_paper.config.tiers import Config
 
 
 @dataclass(frozen=True)
@@ -30,9 +32,9 @@ class Paths:
 
     root: Path
 
-    def dataset(self, name: str) -> Path:
-        """The images that runs read."""
-        return self.root / "data" / f"{name}.npz"
+    def dataset(self, name: str, digest: str) -> Path:
+        """The images that runs read; ``digest`` stands for all that decides them."""
+        return self.root / "data" / f"{name}-{digest}.npz"
 
     def run(self, experiment: str, variant: str, seed: int | str) -> Path:
         """A run's folder."""
@@ -83,8 +85,11 @@ class Paths:
         return self.root / "benchmarks" / f"{name}.tsv"
 
 
-def paths(config: Mapping[str, Any]) -> Paths:
+def paths(config: Config, runs: str | None = None) -> Paths:
     """
+    :param runs: ``"archive"`` or ``"build"``, where another mode is asked for than the file's own. Its results lie in a
+        folder of their own, so that trainings never touch those that came with the repository.
     :return: the paths of a size, below ``results`` or the folder that the variable ORBITGP_RESULTS names.
     """
-    return Paths(Path(os.environ.get("ORBITGP_RESULTS") or "results") / config["tier"])
+    folder = config.tier if runs in (None, config.runs) else f"{config.tier}_{runs}"
+    return Paths(Path(os.environ.get("ORBITGP_RESULTS") or "results") / folder)

@@ -1,0 +1,316 @@
+"""Whole configurations: a file, over the one that it is based on, and the runs that they ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, BeforeValidator, Field, create_model
+
+from orbitgp_paper.config.places import Run
+from orbitgp_paper.spec import (
+    Block,
+    Count,
+    Dataset,
+    Distinct,
+    Draws,
+    Name,
+    Orbit,
+    Positive,
+    RunSpec,
+    Seed,
+    Text,
+    Training,
+)
+from orbitgp_paper.yaml_files import ConfigError, one_of, read_yaml, validate
+
+NOT_TIERS = ("claims", "paper_values")  # what else lies in the folder of configurations
+
+#: folders and tables that are no training experiment's
+RESERVED = ("toy", "toy_halves", "toy_bounds", "samples", "insensitivity", "estimators", "runs", "claims")
+
+CLASSES = {"mnist": 10, "rotated": 10, "parity": 2}
+
+#: the kinds of blocks for which nothing is said
+KINDS = {"likelihood": {"kind": "gaussian"}, "scheme": {"kind": "groups"}, "optimiser": {"kind": "natural"}}
+
+
+def _patch(name: str, *blocks: type[BaseModel]) -> type[BaseModel]:
+    """
+    :return: a model with the keys of all these blocks, each of which may be left out; null stands for the default.
+    """
+    fields: dict[str, Any] = {}
+    for key in dict.fromkeys(key for block in blocks for key in block.model_fields):
+        found = [block.model_fields[key] for block in blocks if key in block.model_fields]
+        inner = [part for field in found for part in (get_args(field.annotation) or (field.annotation,))]
+        if all(isinstance(part, type) and issubclass(part, BaseModel) for part in inner):
+            kind: Any = _patch(f"{name}{key.title()}", *inner)
+        elif key == "kind":
+            kind = Literal[tuple(inner)]
+        else:
+            kind = found[0].annotation
+            for constraint in found[0].metadata:
+                kind = Annotated[kind, constraint]
+        fields[key] = (kind | None, Field(None, description=found[0].description))
+    return create_model(name, __base__=Block, __doc__=f"Part of: {blocks[0].__doc__}", **fields)
+
+
+if TYPE_CHECKING:
+    TrainingPatch = Block
+else:
+    TrainingPatch = _patch("Patch", Training)
+
+
+class Variant(Block):
+    """One model of an experiment."""
+
+    dataset: str
+    """Key of the data set."""
+    orbit: Orbit
+    label: Text
+    """What it is called in figures and tables."""
+    training: TrainingPatch = TrainingPatch()
+    """What differs from the experiment's training."""
+
+
+class Experiment(Block):
+    """Models that are compared."""
+
+    seeds: Annotated[Distinct[Seed], Field(min_length=1, max_length=1000)]
+    """Each variant is trained from each of these seeds."""
+    training: TrainingPatch = TrainingPatch()
+    """What differs from the file's training."""
+    variants: Annotated[dict[Name, Variant], Field(min_length=1)]
+    """The models, by name."""
+
+
+class Toy(Block):
+    """Fig. 2: a symmetric function of two variables."""
+
+    seed: Seed = 0
+    train: Annotated[int, Field(ge=4, le=1000)] = 40
+    """Number of training points."""
+    inducing: Annotated[Distinct[Annotated[int, Field(ge=1, le=1000)]], Field(min_length=1)]
+    """Numbers of inducing points that the bound is computed with."""
+
+
+class Samples(Block):
+    """Fig. 1: digits moved along the orbit that a run has learned."""
+
+    experiment: Name
+    variant: Name
+    seed: Seed = 0
+    digits: Annotated[int, Field(ge=1, le=100)] = 4
+    """Number of test digits."""
+    draws: Annotated[int, Field(ge=1, le=1000)] = 12
+    """Draws of each."""
+
+    @property
+    def run(self) -> Run:
+        """The run whose orbit is drawn from."""
+        return Run(self.experiment, self.variant, self.seed)
+
+
+class Insensitivity(Block):
+    """Appendix A: how often trained models deviate under their own orbit."""
+
+    experiment: Name
+    variants: Annotated[Distinct[Name], Field(min_length=1)]
+    seed: Seed = 0
+    images: Count = 1000
+    """Number of test images."""
+    draws: Draws = 32
+    """Points of the orbit at which f is compared with f at the image."""
+    samples: Draws = 128
+    """Draws of each prediction."""
+    thresholds: Annotated[Distinct[Positive], Field(min_length=1)]
+    """Deviations whose probability is measured."""
+
+    def run(self, variant: str) -> Run:
+        """The run of one of the variants."""
+        return Run(self.experiment, variant, self.seed)
+
+
+class Estimators(Block):
+    """Appendix B: bias and spread of the estimators of the bound's terms."""
+
+    samples: Annotated[Distinct[Annotated[int, Field(ge=2, le=1024, multiple_of=2)]], Field(min_length=1)]
+    """Numbers of draws; even, since two groups of half as many are among the estimators."""
+    repeats: Annotated[int, Field(ge=2, le=1_000_000)] = 2000
+    """Repeats of each estimate."""
+    images: Annotated[int, Field(ge=1, le=10_000)] = 50
+    inducing: Annotated[int, Field(ge=1, le=10_000)] = 100
+    """Number of inducing points."""
+    order: Annotated[int, Field(ge=2, le=1024)] = 64
+    """Number of rotations in the orbit."""
+    seed: Seed = 0
+
+
+def _named(datasets: Any) -> Any:
+    """Gives each data set its key as its name."""
+    if not isinstance(datasets, Mapping):
+        return datasets
+    return {key: {**block, "name": key} if isinstance(block, Mapping) else block for key, block in datasets.items()}
+
+
+class Config(Block):
+    """A whole configuration: data sets, the experiments on them, and what else is measured."""
+
+    tier: Name
+    """The name of the file, and of the folder of results."""
+    base: Name | None = None
+    """Another file of the same folder; this one changes it. A key set to null is removed."""
+    runs: Literal["archive", "build"] = "build"
+    """Whether trainings are made, or read from the results that came with the repository."""
+    datasets: Annotated[dict[Name, Dataset], Field(min_length=1), BeforeValidator(_named)]
+    """Data sets by name."""
+    training: TrainingPatch = TrainingPatch()
+    """What every run has, unless its experiment or variant says otherwise."""
+    experiments: dict[Name, Experiment] = Field(default_factory=dict)
+    """Experiments by name."""
+    toy: Toy | None = None
+    samples: Samples | None = None
+    insensitivity: Insensitivity | None = None
+    estimators: Estimators | None = None
+
+    def all_runs(self) -> list[Run]:
+        """Every training, in the order of the file."""
+        return [
+            Run(name, variant, seed)
+            for name, experiment in self.experiments.items()
+            for variant in experiment.variants
+            for seed in experiment.seeds
+        ]
+
+    def dataset(self, name: str) -> Dataset:
+        """
+        :param name: key of a data set.
+        """
+        one_of("dataset", name, self.datasets)
+        return self.datasets[name]
+
+    def spec(self, run: Run) -> RunSpec:
+        """
+        :return: everything that decides the result of a run, with all defaults filled in. Keys that the run does not
+            use are left out, so that changing them touches no run that does not care.
+        """
+        one_of("experiment", run.experiment, self.experiments)
+        experiment = self.experiments[run.experiment]
+        one_of(f"experiments.{run.experiment}.variant", run.variant, experiment.variants)
+        one_of(f"experiments.{run.experiment}.seed", str(run.seed), map(str, experiment.seeds))
+        variant = experiment.variants[run.variant]
+        key = f"experiments.{run.experiment}.variants.{run.variant}"
+        one_of(f"{key}.dataset", variant.dataset, self.datasets)
+        training: dict[str, Any] = KINDS
+        for patch in (self.training, experiment.training, variant.training):
+            training = _merge(training, patch.model_dump(exclude_unset=True))
+        if variant.orbit.kind == "identity" and "scheme" not in variant.training.model_fields_set:
+            training["scheme"] = {"kind": "full"}  # there is nothing to draw
+        unused = "variational" if training["optimiser"]["kind"] == "natural" else "natural"
+        training["optimiser"].pop(unused, None)
+        training["optimiser"].get("rates", {}).pop(unused, None)
+        identity = {"experiment": run.experiment, "variant": run.variant, "label": variant.label, "seed": run.seed}
+        blocks = {"dataset": self.datasets[variant.dataset].model_dump(), "orbit": variant.orbit.model_dump()}
+        try:
+            return validate(RunSpec, identity | blocks | training)
+        except ConfigError as error:
+            raise ConfigError(f"{key}: {error}") from None
+
+    def check(self) -> None:
+        """What the blocks ask of each other; raises :class:`ConfigError`."""
+        for run in self.all_runs():
+            if run.experiment in RESERVED:
+                raise ConfigError(f"experiments.{run.experiment} has a name that is taken: {', '.join(RESERVED)}")
+            self.spec(run)
+        if self.samples:
+            self._check_images("samples", self.samples.run, "digits", self.samples.digits, 1)
+        for variant in self.insensitivity.variants if self.insensitivity else ():
+            assert self.insensitivity
+            classes = CLASSES.get(self._referenced("insensitivity", self.insensitivity.run(variant)).dataset.kind, 1)
+            self._check_images(
+                "insensitivity", self.insensitivity.run(variant), "images", self.insensitivity.images, classes
+            )
+        if self.estimators and max(self.estimators.samples) > self.estimators.order:
+            raise ConfigError(
+                f"estimators.samples = {list(self.estimators.samples)} must be at most estimators.order = "
+                f"{self.estimators.order}, since they are drawn without replacement too"
+            )
+
+    def _referenced(self, key: str, run: Run) -> RunSpec:
+        try:
+            return self.spec(run)
+        except ConfigError as error:
+            raise ConfigError(f"{key}: {error}") from None
+
+    def _check_images(self, key: str, run: Run, count: str, value: int, least: int) -> None:
+        """Test images of a run that another block names, against those there are."""
+        data = self._referenced(key, run).dataset
+        most = getattr(data, "test", None)
+        if value < least or (most is not None and value > most):
+            raise ConfigError(
+                f"{key}.{count} = {value} must be at least {least} (one of each class) and at most {most}, the test "
+                f"images of {data.name}"
+            )
+
+
+def load(tier: str, folder: Path = Path("config")) -> Config:
+    """
+    :param tier: ``smoke``, ``quick``, ``paper`` or the stem of another file in ``folder``.
+    :return: the file's content, over that of its ``base``, checked.
+    """
+    return parse(_read(tier, Path(folder), ()), Path(folder) / f"{tier}.yaml")
+
+
+def parse(content: Any, source: str | Path) -> Config:
+    """
+    :param content: a whole configuration as plain values.
+    :param source: what to call it in errors; if it is a file, its stem must be the tier.
+    """
+    try:
+        config = validate(Config, content)
+        if Path(source).suffix == ".yaml" and Path(source).stem != config.tier:
+            raise ConfigError(f"tier = {config.tier!r} must be {Path(source).stem!r}, the file's name")
+        config.check()
+    except ConfigError as error:
+        raise ConfigError(f"{source}: {error}") from None
+    return config
+
+
+def json_schema() -> dict[str, Any]:
+    """
+    :return: the JSON schema of a configuration, for editors. A file with a ``base`` need not have any other block.
+    """
+    schema = Config.model_json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "required": ["tier"]}
+
+
+def _read(tier: str, folder: Path, above: tuple[str, ...]) -> Any:
+    """:return: the content of a file, over that of its base; ``above`` are the files that are based on it."""
+    there = sorted(file.stem for file in folder.glob("*.yaml") if file.stem not in NOT_TIERS)
+    what = f"{folder / above[-1]}.yaml: base" if above else "tier"
+    if tier not in there:
+        raise ConfigError(f"{what} is {tier!r}; {folder} has {', '.join(there) or 'no configuration'}")
+    if tier in above:
+        raise ConfigError(f"{what} is {tier!r}, which is based on this file: {' → '.join((*above, tier))}")
+    content = read_yaml(folder / f"{tier}.yaml")
+    base = content.get("base") if isinstance(content, dict) else None
+    return content if base is None else _merge(_read(base, folder, (*above, tier)), content)
+
+
+def _merge(base: Any, patch: Mapping[str, Any]) -> dict[str, Any]:
+    """
+    :return: ``base`` with ``patch`` over it; a block whose kind changes is replaced as a whole, a key that is null is
+        removed.
+    """
+    merged = dict(base) if isinstance(base, Mapping) else {}
+    for key, value in patch.items():
+        old = merged.get(key)
+        if value is None:
+            merged.pop(key, None)
+        elif isinstance(value, Mapping):
+            same = isinstance(old, Mapping) and value.get("kind", old.get("kind")) == old.get("kind")
+            merged[key] = _merge(old if same else {}, value)
+        else:
+            merged[key] = value
+    return merged

@@ -1,0 +1,521 @@
+"""
+Everything that decides the result of a run, as typed settings with ranges and defaults.
+
+The defaults are those of the paper's size. Angles are in degrees. Loads neither TensorFlow nor Snakemake.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Strict,
+    StringConstraints,
+    model_validator,
+)
+from pydantic.json_schema import SkipJsonSchema
+
+from orbitgp_paper.yaml_files import ConfigError, read_yaml, validate
+
+MNIST_IMAGES = {"train": 60_000, "test": 10_000}
+
+Item = TypeVar("Item")
+
+
+def _distinct(items: tuple[Item, ...]) -> tuple[Item, ...]:
+    if len(set(items)) < len(items):
+        raise ValueError(f"{list(items)} has an entry more than once")
+    return items
+
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)]
+Text = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f]+$", max_length=60)]
+PathText = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f]+$", max_length=4096)]
+Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Count = Annotated[int, Field(ge=1, le=10_000_000)]
+Draws = Annotated[int, Field(ge=1, le=65_536)]
+Positive = Annotated[float, Field(gt=0, le=1e6)]
+Fraction = Annotated[float, Field(ge=0, le=1)]
+List = Annotated[tuple[Item, ...], Strict(False)]  # YAML has lists, no tuples
+Distinct = Annotated[tuple[Item, ...], Strict(False), AfterValidator(_distinct)]
+Ends = List[Annotated[float, Field(ge=-360, le=360)]]
+
+
+class Block(BaseModel):
+    """A block of keys: unknown ones are refused, and so are NaN, words for numbers and true for 1."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
+
+
+# -- data sets -----------------------------------------------------------------------------------------------------
+
+
+class _Dataset(Block):
+    name: SkipJsonSchema[Name] = ""
+    """Key of the data set in the configuration."""
+
+
+class _FromMnist(_Dataset):
+    train: Annotated[int, Field(ge=1, le=MNIST_IMAGES["train"])]
+    """Number of training images."""
+    test: Annotated[int, Field(ge=1, le=MNIST_IMAGES["test"])]
+    """Number of test images."""
+    folder: PathText | None = None
+    """Folder of the four MNIST files; the repository's own where none is given."""
+
+
+class MnistData(_FromMnist):
+    """The first images of MNIST."""
+
+    kind: Literal["mnist"]
+
+
+class ParityData(_FromMnist):
+    """Odd against even digits, each rotated by an angle uniform in [−alpha, alpha]."""
+
+    kind: Literal["parity"]
+    alpha: Annotated[float, Field(gt=0, le=180)]
+    """Largest angle, in degrees."""
+    seed: Seed = 0
+    """Seed of the angles."""
+
+
+class RotatedData(_Dataset):
+    """MNIST digits, each rotated by an angle uniform in [0°, 360°); training and test images are drawn from all."""
+
+    kind: Literal["rotated"]
+    train: Count
+    """Number of training images."""
+    test: Count
+    """Number of test images."""
+    seed: Seed = 0
+    """Seed of the angles and of the split."""
+
+    @model_validator(mode="after")
+    def _enough_images(self) -> RotatedData:
+        if self.train + self.test > (most := sum(MNIST_IMAGES.values())):
+            raise ValueError(f"train + test = {self.train + self.test} must be at most {most}, the images of MNIST")
+        return self
+
+
+class OwnImages(_Dataset):
+    """One's own images, from an .npz file with ``images`` and ``labels``."""
+
+    kind: Literal["images"]
+    path: PathText
+    """The .npz file."""
+    test_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.2
+    """Share of the images that is set aside for testing, unless the file has test images of its own."""
+    seed: Seed = 0
+    """Seed of the split."""
+
+
+Dataset = Annotated[MnistData | ParityData | RotatedData | OwnImages, Field(discriminator="kind")]
+
+
+# -- orbits --------------------------------------------------------------------------------------------------------
+
+
+class IdentityOrbit(Block):
+    """The image alone: no invariance."""
+
+    kind: Literal["identity"]
+
+
+class RightAnglesOrbit(Block):
+    """Rotations by 0°, 90°, 180° and 270°."""
+
+    kind: Literal["right_angles"]
+
+
+class QuantisedRotationOrbit(Block):
+    """Rotations by multiples of 360° / order."""
+
+    kind: Literal["quantised_rotation"]
+    order: Annotated[int, Field(ge=1, le=1024)]
+    """Number of rotations."""
+
+
+class _Learned(Block):
+    trainable: bool = True
+    """Whether the orbit is learned; it keeps its start otherwise."""
+
+
+class RotationOrbit(_Learned):
+    """Rotations by an angle uniform in [−alpha, alpha]."""
+
+    kind: Literal["rotation"]
+    alpha: Annotated[float, Field(ge=0, le=180)]
+    """Largest angle, in degrees; where learning starts."""
+
+
+class _Box(_Learned):
+    spread: Annotated[float, Field(ge=0, le=10)] | None = None
+    """Half-width of a box about the identity; give this, or both ends."""
+
+    @model_validator(mode="after")
+    def _one_box(self) -> _Box:
+        ends = [end for end in (getattr(self, "lower", None), getattr(self, "upper", None)) if end is not None]
+        if len(ends) != (2 if self.spread is None else 0):
+            raise ValueError("give either spread, or both lower and upper")
+        return self
+
+
+class AffineOrbit(_Box):
+    """Affine maps, whose six matrix entries are uniform in a box."""
+
+    kind: Literal["affine"]
+    lower: Annotated[Ends, Field(min_length=6, max_length=6)] | None = None
+    """Lower end of the box, one number for each entry of the 2 × 3 matrix, by row."""
+    upper: Annotated[Ends, Field(min_length=6, max_length=6)] | None = None
+    """Upper end of the box."""
+
+
+class InterpretableAffineOrbit(_Box):
+    """Affine maps, whose angle (in degrees), scales, shears and shifts are uniform in a box."""
+
+    kind: Literal["interpretable_affine"]
+    lower: Annotated[Ends, Field(min_length=7, max_length=7)] | None = None
+    """Lower end of the box: angle, two scales, two shears, two shifts."""
+    upper: Annotated[Ends, Field(min_length=7, max_length=7)] | None = None
+    """Upper end of the box."""
+
+
+def _six(value: Any) -> Any:
+    """One amplitude stands for all six generators."""
+    return value if isinstance(value, list | tuple) else [value] * 6
+
+
+class LocalOrbit(_Learned):
+    """Small deformations: a smooth random field, the six generators of affine maps, and thickening."""
+
+    kind: Literal["local"]
+    deformation: Fraction
+    """Amplitude of the smooth field."""
+    generators: Annotated[List[Fraction], Field(min_length=6, max_length=6), BeforeValidator(_six)]
+    """Amplitudes of the six generators; one number for all."""
+    thickening: Fraction
+    """Amplitude of thickening and thinning."""
+    mode: Literal["warp", "tangent"] = "warp"
+    """Whether images are warped, or moved along their tangent."""
+
+
+class ComposedOrbit(Block):
+    """Orbits one after the other."""
+
+    kind: Literal["composed"]
+    parts: Annotated[List[Orbit], Field(min_length=1, max_length=8)]
+    """The orbits, in the order in which they act."""
+
+
+Orbit = Annotated[
+    IdentityOrbit
+    | RotationOrbit
+    | AffineOrbit
+    | InterpretableAffineOrbit
+    | LocalOrbit
+    | RightAnglesOrbit
+    | QuantisedRotationOrbit
+    | ComposedOrbit,
+    Field(discriminator="kind"),
+]
+
+
+def orbit_points(orbit: Orbit) -> int | None:
+    """
+    :return: number of points of an orbit that can be listed, or None.
+    """
+    return {"identity": 1, "right_angles": 4}.get(orbit.kind, getattr(orbit, "order", None))
+
+
+# -- the model -----------------------------------------------------------------------------------------------------
+
+
+class GaussianLikelihood(Block):
+    """Gaussian noise on one-hot labels."""
+
+    kind: Literal["gaussian"] = "gaussian"
+    variance: Annotated[float, Field(gt=1e-6, le=1000)] = 0.02  # GPflow's own floor
+    """Variance of the noise, at the start."""
+
+
+class PolyaGammaLikelihood(Block):
+    """Logistic likelihood of two classes, by Pólya-Gamma augmentation."""
+
+    kind: Literal["polya_gamma"]
+    tilt: Literal["network", "table", "groups"]
+    """Where the tilt of each image comes from: a recognition network, a table, or independent draws."""
+    hidden: Annotated[List[Annotated[int, Field(ge=1, le=65_536)]], Field(max_length=8)] | None = None
+    """Widths of the network's hidden layers."""
+
+    @model_validator(mode="after")
+    def _network_has_layers(self) -> PolyaGammaLikelihood:
+        if (self.tilt == "network") != (self.hidden is not None):
+            raise ValueError("tilt: network needs hidden, the widths of its layers; the other tilts take none")
+        return self
+
+
+Likelihood = Annotated[GaussianLikelihood | PolyaGammaLikelihood, Field(discriminator="kind")]
+
+
+class Kernel(Block):
+    """The squared exponential kernel of g, at the start."""
+
+    variance: Positive = 0.02
+    """Variance of g; averaging over a wide orbit leaves f a small part of it."""
+    lengthscale: Positive = 6.0
+    """Length scale, in pixel values."""
+
+
+class Inducing(Block):
+    """Inducing points."""
+
+    count: Annotated[int, Field(ge=1, le=10_000)] = 750
+    """Number of inducing points."""
+    method: Literal["kmeans", "greedy"] = "kmeans"
+    """How they are chosen from the training images."""
+
+
+# -- draws from the orbit ------------------------------------------------------------------------------------------
+
+
+class GroupScheme(Block):
+    """Independent groups of draws, so that products of means are unbiased."""
+
+    kind: Literal["groups"] = "groups"
+    groups: Annotated[int, Field(ge=2, le=1024)] = 2
+    """Number of independent groups."""
+    size: Annotated[int, Field(ge=1, le=1024)] = 8
+    """Draws in each group."""
+    sampler: Literal["sobol", "iid"] = "sobol"
+    """Scrambled Sobol points, or independent draws."""
+
+
+class PaperScheme(Block):
+    """The paper's estimator: independent draws, and all pairs of different ones."""
+
+    kind: Literal["paper"]
+    samples: Annotated[int, Field(ge=2, le=1024)]
+    """Number of draws."""
+
+
+class FullScheme(Block):
+    """Every point of the orbit, for orbits that can be listed."""
+
+    kind: Literal["full"]
+
+
+class WithoutReplacementScheme(Block):
+    """Some points of an orbit that can be listed, no point twice."""
+
+    kind: Literal["without_replacement"]
+    count: Annotated[int, Field(ge=1, le=1024)]
+    """Number of points."""
+
+
+Scheme = Annotated[
+    GroupScheme | PaperScheme | FullScheme | WithoutReplacementScheme,
+    Field(discriminator="kind"),
+]
+
+
+# -- training ------------------------------------------------------------------------------------------------------
+
+
+class Rates(Block):
+    """Adam's learning rates, by group of parameters."""
+
+    inducing: Fraction = 0.004
+    """Of the inducing points."""
+    kernel: Fraction = 0.006
+    """Of the kernel's variance and length scale."""
+    likelihood: Fraction = 0.006
+    """Of the likelihood's parameters, such as the noise variance or the network's weights."""
+    orbit: Fraction = 0.002
+    """Of the orbit's parameters."""
+
+
+class AdamRates(Rates):
+    """Adam's learning rates, by group of parameters; q is one of them."""
+
+    variational: Fraction = 0.003
+    """Of the mean and covariance of q."""
+
+
+class NaturalSteps(Block):
+    """Step sizes of the natural gradient, from the first to the last step by a geometric schedule."""
+
+    first: Annotated[float, Field(gt=0, le=1)] = 0.3
+    """Size of the first step."""
+    last: Annotated[float, Field(gt=0, le=1)] = 0.01
+    """Size of the last step."""
+    scale: Literal["ceiling", "precision"] = "ceiling"
+    """What the mean's step is scaled by."""
+
+    @model_validator(mode="after")
+    def _not_growing(self) -> NaturalSteps:
+        if self.last > self.first:
+            raise ValueError(f"last = {self.last:g} must be at most first = {self.first:g}")
+        return self
+
+
+class _Optimiser(Block):
+    steps: Count
+    """Number of steps."""
+    batch: Count
+    """Images in each step."""
+    batches: Literal["drawn", "shuffled", "hard"] = "drawn"
+    """Batches drawn at random, from shuffled epochs, or with more of the images that the model gets wrong."""
+    inducing_scale: Literal["element", "row"] = "element"
+    """Whether Adam has a scale for each pixel of an inducing point, or one for each point."""
+    warmup: Fraction = 0.02
+    """Share of the steps over which the rates rise from zero."""
+    floor: Fraction = 0.01
+    """What the rates end with, as a share of themselves."""
+
+
+class NaturalOptimiser(_Optimiser):
+    """Natural gradient steps for q, Adam for everything else."""
+
+    kind: Literal["natural"]
+    rates: Rates = Rates()
+    natural: NaturalSteps = NaturalSteps()
+
+
+class AdamOptimiser(_Optimiser):
+    """Adam for everything."""
+
+    kind: Literal["adam"]
+    rates: AdamRates = AdamRates()
+
+
+Optimiser = Annotated[NaturalOptimiser | AdamOptimiser, Field(discriminator="kind")]
+
+
+class FinalPass(Block):
+    """The last pass over all training images, which gives the bound that is reported."""
+
+    samples: Annotated[int, Field(ge=2, le=65_536, multiple_of=2)] = 128
+    """Draws for each image, in two groups of half as many."""
+    refit: bool = True
+    """Whether q is set to its optimum at the end, if that raises the bound."""
+
+
+class Evaluation(Block):
+    """Evaluations on the test images while training."""
+
+    count: Count = 40
+    """Number of evaluations."""
+    samples: Draws = 32
+    """Draws for each test image."""
+
+
+class Training(Block):
+    """How a model is made and trained."""
+
+    likelihood: Likelihood = GaussianLikelihood()
+    kernel: Kernel = Kernel()
+    inducing: Inducing = Inducing()
+    scheme: Scheme = GroupScheme()
+    precision: Literal["mixed", "float64"] = "mixed"
+    """Whether the kernel and the warps run in float32, or all in float64."""
+    compile: bool = True
+    """Whether XLA compiles the bound; pays off on a GPU and for long trainings."""
+    jitter: Annotated[float, Field(gt=0, le=0.01)] = 1e-6
+    """What is added to the diagonal of Kuu."""
+    optimiser: Optimiser
+    final_pass: FinalPass = FinalPass()
+    evaluation: Evaluation = Evaluation()
+
+
+class RunSpec(Training):
+    """All that decides the result of one run: one variant of an experiment, from one seed."""
+
+    experiment: Name
+    """Name of the experiment."""
+    variant: Name
+    """Name of the variant."""
+    label: Text
+    """What the variant is called in figures and tables."""
+    seed: Seed
+    """Seed of everything random in the run."""
+    dataset: Dataset
+    orbit: Orbit
+
+    @model_validator(mode="after")
+    def _blocks_fit(self) -> RunSpec:
+        """What the blocks ask of each other."""
+        data, scheme, points = self.dataset, self.scheme, orbit_points(self.orbit)
+        fitting = {"parity": ("polya_gamma",), "images": ("gaussian", "polya_gamma")}.get(data.kind, ("gaussian",))
+        if self.likelihood.kind not in fitting:
+            raise ValueError(
+                f"likelihood.kind = {self.likelihood.kind!r} does not fit a dataset of kind {data.kind!r}, which takes "
+                f"{' or '.join(fitting)}; polya_gamma is for two classes"
+            )
+        most = getattr(data, "train", None)
+        for key, value in (("optimiser.batch", self.optimiser.batch), ("inducing.count", self.inducing.count)):
+            if most is not None and value > most:
+                raise ValueError(f"{key} = {value} must be at most {most}, the training images of {data.name}")
+        if self.evaluation.count > self.optimiser.steps:
+            raise ValueError(f"evaluation.count = {self.evaluation.count} must be at most {self.optimiser.steps} steps")
+        if points is None and scheme.kind in ("full", "without_replacement"):
+            raise ValueError(
+                f"scheme.kind = {scheme.kind!r} needs an orbit that can be listed (identity, right_angles, "
+                f"quantised_rotation), not {self.orbit.kind!r}"
+            )
+        if isinstance(scheme, WithoutReplacementScheme) and points and not min(2, points) <= scheme.count <= points:
+            raise ValueError(
+                f"scheme.count = {scheme.count} must be in {min(2, points)} … {points}, the orbit's points"
+            )
+        return self
+
+
+def read_spec(path: Path) -> RunSpec:
+    """
+    :param path: the ``config.yaml`` that a run leaves.
+    """
+    try:
+        return validate(RunSpec, read_yaml(path))
+    except ConfigError as error:
+        raise ConfigError(str(error) if str(error).startswith(str(path)) else f"{path}: {error}") from None
+
+
+def plain(settings: Any) -> Any:
+    """
+    :param settings: a model, or plain values with models in them.
+    :return: JSON types only: keys without a value left out, and 90.0 as 90.
+    """
+    if isinstance(settings, BaseModel):
+        settings = settings.model_dump(exclude_none=True)
+    if isinstance(settings, Mapping):
+        return {key: plain(part) for key, part in settings.items()}
+    if isinstance(settings, list | tuple):
+        return [plain(part) for part in settings]
+    if isinstance(settings, float) and settings.is_integer() and abs(settings) < 2**53:
+        return int(settings)
+    return settings
+
+
+def canonical(settings: Any) -> str:
+    """
+    :return: JSON that is the same for equal content: keys in order, no spaces, and 90.0 written as 90.
+    """
+    return json.dumps(plain(settings), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def digest(settings: Any) -> str:
+    """
+    :return: sha256 of :func:`canonical`, in hexadecimal digits.
+    """
+    return hashlib.sha256(canonical(settings).encode()).hexdigest()
