@@ -26,7 +26,8 @@ test: lint  ## check style and types, then run the tests with coverage
 run: .venv/.stamp  ## make every figure and table, and show the report; TIER=smoke or paper for another size
 	@[ -x $(BIN)/snakemake ] || { echo "the workflow needs Python 3.11 or 3.12, and .venv has $$($(BIN)/python -V);" \
 	    "make clean, then name one: make PYTHON=/path/to/python run" >&2; exit 1; }
-	$(BIN)/snakemake --cores all --config tier=$(TIER)
+	$(BIN)/snakemake --cores all --config tier=$(TIER) runs=build --report-after-run \
+	    --report "$$($(BIN)/python workflow/scripts/summary.py --report $(TIER))"
 	@$(BIN)/python workflow/scripts/summary.py $(TIER)
 
 lint: .venv/.stamp  ## check style, format and types, of the workflow too

@@ -1,5 +1,6 @@
 # Every figure and table of the paper: `snakemake`, or `snakemake --config tier=smoke` for another size than `quick`.
-# What there is to choose stands in config/{tier}.yaml; everything made lies under results/{tier}.
+# What there is to choose stands in config/{tier}.yaml. With `runs: archive` there the run files are plain inputs and no
+# rule makes them; with `runs: build`, or `--config runs=build`, everything is made, from the data sets on.
 from snakemake.utils import min_version
 
 min_version("9.5")
@@ -9,16 +10,28 @@ report: "workflow/report/workflow.rst"
 
 
 include: "workflow/rules/common.smk"
-include: "workflow/rules/data.smk"
-include: "workflow/rules/train.smk"
-include: "workflow/rules/measure.smk"
+
+
+if BUILD:
+
+    include: "workflow/rules/data.smk"
+    include: "workflow/rules/train.smk"
+    include: "workflow/rules/measure.smk"
+
+
 include: "workflow/rules/analysis.smk"
-include: "workflow/rules/figures.smk"
-include: "workflow/rules/report.smk"
+include: "workflow/rules/pages.smk"
 
 
 localrules:
     all,
+    tables,
+    figures,
+    pages,
+    table,
+    claims,
+    figure,
+    page,
 
 
 rule all:
@@ -26,4 +39,4 @@ rule all:
     input:
         rules.tables.input,
         rules.figures.input,
-        rules.report.input,
+        rules.pages.input,

@@ -1,13 +1,15 @@
 """Copies of the repository for tests to run Snakemake in: the smoke size, made once, and checkouts without results."""
 
 import fcntl
+import multiprocessing
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +17,12 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PARTS = ("Snakefile", "config", "environment.yml", "profiles", "pyproject.toml", "src", "workflow")
+
+# a process that has loaded Snakemake, and forks for each plan: to load it takes longer than to plan
+PLANNER = multiprocessing.get_context("forkserver")
+PLANNER.set_forkserver_preload(
+    ["snakemake.cli", "snakemake.dag", "snakemake.workflow", "pandas", "pydantic", "scipy.stats"]
+)
 
 
 class Job(NamedTuple):
@@ -31,18 +39,20 @@ class Workspace:
         self.folder = folder
         self.results = folder / "results" / "smoke"
 
+    def environment(self, python_path: Sequence[Path] = (), **variables: str) -> dict[str, str]:
+        """Of a process in the workspace: with its own orbitgp, without a GPU."""
+        path = os.pathsep.join(map(str, [*python_path, self.folder / "src"]))
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(("ORBITGP_", "COV_"))}
+        return kept | {"PYTHONPATH": path, "CUDA_VISIBLE_DEVICES": "-1"} | variables
+
     def snakemake(
         self, *arguments: str, check: bool = True, python_path: Sequence[Path] = (), **variables: str
     ) -> subprocess.CompletedProcess[str]:
-        """Runs Snakemake in the smoke size, with the workspace's own orbitgp."""
-        if "--config" not in arguments:
-            arguments = (*arguments, "--config", "tier=smoke")
-        path = os.pathsep.join(map(str, [*python_path, self.folder / "src"]))
-        environment = {key: value for key, value in os.environ.items() if not key.startswith(("ORBITGP_", "COV_"))}
+        """Runs Snakemake, in the smoke size unless another is named."""
         done = subprocess.run(
-            [sys.executable, "-m", "snakemake", *arguments],
+            [sys.executable, "-m", "snakemake", *_with_size(arguments)],
             cwd=self.folder,
-            env=environment | {"PYTHONPATH": path, "CUDA_VISIBLE_DEVICES": "-1"} | variables,
+            env=self.environment(python_path, **variables),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -51,18 +61,34 @@ class Workspace:
         assert not check or done.returncode == 0, done.stdout[-6000:]
         return done
 
+    def dry_run(self, *arguments: str, check: bool = True, **variables: str) -> str:
+        """What Snakemake says it would do."""
+        with tempfile.NamedTemporaryFile("r", encoding="utf-8") as said:
+            given = (self.folder, ("--dry-run", *_with_size(arguments)), self.environment(**variables), said.name)
+            process = PLANNER.Process(target=_snakemake, args=given)
+            process.start()
+            process.join(300)
+            text = said.read()
+        assert not check or process.exitcode == 0, text[-6000:]
+        return text
+
     def plan(self, *arguments: str, **variables: str) -> dict[Job, str]:
         """What Snakemake would run, each with what it says of it."""
-        said = self.snakemake("--dry-run", *arguments, **variables).stdout
+        said = self.dry_run(*arguments, **variables)
         jobs = {}
         for block in re.split(r"\n(?=(?:local)?rule \w+:\n)", said):
             if found := re.match(r"(?:local)?rule (\w+):\n", block):
                 wildcards = re.search(r"^    wildcards: (.*)$", block, flags=re.M)
                 values = re.sub(r"\w+=", "", wildcards[1]).replace(", ", "/") if wildcards else ""
-                jobs[Job(found[1], values)] = block
+                jobs[Job(found[1], re.sub(r"/[0-9a-f]{12,}$", "", values))] = block  # less the digest of images
         counted = sum(map(int, re.findall(r"^total +(\d+)$", said, flags=re.M)[-1:]))
         assert len(jobs) == counted, said  # every job was understood
         return jobs
+
+    def work(self, *arguments: str) -> set[str]:
+        """The plan as words, ``"train_run mnist/rbf/0"``, less what always follows: pages and targets."""
+        follows = {"page", "pages", "tables", "figures", "all"}
+        return {" ".join(job).strip() for job in self.plan(*arguments) if job.rule not in follows}
 
     def copy(self, folder: Path) -> "Workspace":
         """With the dates that files have here, and Snakemake's records."""
@@ -77,9 +103,27 @@ class Workspace:
         path.write_text(text.replace(old, new), encoding="utf-8")
 
     def comment(self, file: str) -> None:
-        """Adds a comment to a Python file."""
+        """Adds a comment to a file of Python or YAML."""
         path = self.folder / file
         path.write_text(path.read_text(encoding="utf-8") + "\n# nothing changes\n", encoding="utf-8")
+
+
+def _with_size(arguments: Sequence[str]) -> tuple[str, ...]:
+    return (*arguments,) if "--config" in arguments else (*arguments, "--config", "tier=smoke")
+
+
+def _snakemake(folder: Path, arguments: Sequence[str], environment: dict[str, str], said: str) -> None:
+    """Snakemake in a process of its own, as if it had been started in ``folder``."""
+    from snakemake.cli import main
+
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    sys.path[:0] = environment["PYTHONPATH"].split(os.pathsep)
+    with open(said, "w") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    main(list(arguments))
 
 
 def checkout(folder: Path) -> Workspace:
@@ -105,10 +149,11 @@ def smoke(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Workspace
         if not (made.folder / "code.txt").exists():
             shutil.rmtree(made.folder, ignore_errors=True)  # left by a worker that was killed
             started = time.monotonic()
-            said = checkout(made.folder).snakemake("--cores", "2", check=False)
-            (made.folder / "said.txt").write_text(f"{said.stdout}\n{time.monotonic() - started:.0f} s\n")
-            (made.folder / "code.txt").write_text(str(said.returncode))
-    assert (made.folder / "code.txt").read_text() == "0", (made.folder / "said.txt").read_text()[-6000:]
+            report = ("--report", "results/smoke/report.html", "--report-after-run")
+            done = checkout(made.folder).snakemake("--cores", "2", *report, check=False)
+            (made.folder / "made.txt").write_text(f"{done.stdout}\n{time.monotonic() - started:.0f} s\n")
+            (made.folder / "code.txt").write_text(str(done.returncode))
+    assert (made.folder / "code.txt").read_text() == "0", (made.folder / "made.txt").read_text()[-6000:]
     return made
 
 
@@ -122,13 +167,3 @@ def workspace(smoke: Workspace, tmp_path: Path) -> Workspace:
 def bare(tmp_path: Path) -> Workspace:
     """A checkout without results."""
     return checkout(tmp_path / "bare")
-
-
-@pytest.fixture
-def only() -> Callable[..., set[Job]]:
-    """Jobs without those that always follow: pages, the report, the target itself."""
-
-    def strip(jobs: dict[Job, str]) -> set[Job]:
-        return {job for job in jobs if job.rule not in ("page", "settings_page", "report_page", "all", "figures")}
-
-    return strip

@@ -88,7 +88,7 @@ NOWHERE = "/dev/null/none"  # not even root can make a folder there
 HIDDEN = dict.fromkeys(("HOME", "MPLCONFIGDIR", "XDG_CACHE_HOME"), NOWHERE)
 
 
-@pytest.mark.parametrize("profile", ["profiles/default", "workflow/profiles/local-gpu", "workflow/profiles/kubernetes"])
+@pytest.mark.parametrize("profile", ["profiles/default", "profiles/local-gpu", "profiles/kubernetes"])
 def test_the_workflow_needs_no_cache(bare: Workspace, profile: str) -> None:
     pytest.importorskip("snakemake", reason="Snakemake needs Python 3.11 or newer")
     target = "results/smoke/data/mnist.npz"

@@ -5,7 +5,7 @@ import subprocess
 from slurm.cluster import Cluster
 from workspaces import Workspace
 
-PROFILE = "workflow/profiles/slurm/config.yaml"
+PROFILE = "profiles/slurm/config.yaml"
 
 
 def fill_in(workspace: Workspace) -> Workspace:
@@ -16,6 +16,6 @@ def fill_in(workspace: Workspace) -> Workspace:
 
 def snakemake(cluster: Cluster, site: Workspace, *arguments: str) -> subprocess.CompletedProcess[str]:
     """As on a login node; but the cluster is asked more often how jobs are, as they are short."""
-    profile = ("--workflow-profile", "workflow/profiles/slurm", "--slurm-init-seconds-before-status-checks", "3")
+    profile = ("--workflow-profile", "profiles/slurm", "--slurm-init-seconds-before-status-checks", "3")
     variables = {name: cluster.environment[name] for name in ("SLURM_CONF", "PATH")}
     return site.snakemake(*profile, *arguments, **variables)

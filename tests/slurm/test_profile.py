@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PROFILES = ["profiles/default", *(f"workflow/profiles/{name}" for name in ("kubernetes", "local-gpu", "slurm"))]
+PROFILES = ["profiles/default", *(f"profiles/{name}" for name in ("kubernetes", "local-gpu", "slurm"))]
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -28,4 +28,4 @@ def test_trainings_ask_for_one_gpu_each_where_snakemake_itself_sees_none(bare, p
 def test_retries_are_asked_for_in_profiles_only():
     for path in [ROOT / "Snakefile", *ROOT.glob("workflow/rules/*.smk")]:
         assert not re.search(r"^ *retries:", path.read_text(), flags=re.M), path
-    assert re.search(r"^retries: [1-9]", (ROOT / "workflow/profiles/slurm/config.yaml").read_text(), flags=re.M)
+    assert re.search(r"^retries: [1-9]", (ROOT / "profiles/slurm/config.yaml").read_text(), flags=re.M)

@@ -1,5 +1,8 @@
-"""The results that come with the repository are what the workflow makes of the run files beside them."""
+"""Runs that come with the repository are inputs: figures and tables are drawn from them, and nothing is trained."""
 
+import os
+import random
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -8,12 +11,11 @@ from workspaces import ROOT, Workspace
 
 #: sizes whose runs come with the repository, and some of what must be among what is made of them
 SHIPPED = {
-    "paper": {"tables/mnist.csv", "figures/fig4.svg"},
+    "paper": {"tables/mnist.csv", "figures/fig4.svg", "claims.csv"},
     "ablation": {"tables/parity.csv", "tables/rotated.csv", "tables/mnist.csv"},
 }
 MADE = ("tables", "figures", "claims.csv", "claims.md")
-#: what takes more than seconds
-WORK = {"train_run", "dataset", "toy", "samples", "insensitivity", "estimators"}
+RBF = "results/paper/runs/mnist/rbf/seed0"
 
 
 def tracked(size: str) -> dict[str, bytes]:
@@ -27,25 +29,62 @@ def is_made(name: str) -> bool:
     return Path(name).parts[2] in MADE
 
 
-@pytest.fixture(params=SHIPPED)
-def size(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 @pytest.fixture
-def without(bare: Workspace, size: str) -> Workspace:
-    """With the run files, without what is made of them."""
-    for name, content in tracked(size).items():
+def clone(bare: Workspace, request: pytest.FixtureRequest) -> Workspace:
+    """Run files with dates that mean nothing, without what is made of them."""
+    for i, (name, content) in enumerate(sorted(tracked(request.param).items())):
         if not is_made(name):
             (bare.folder / name).parent.mkdir(parents=True, exist_ok=True)
             (bare.folder / name).write_bytes(content)
+            os.utime(bare.folder / name, (when := 1.7e9 + random.Random(i).uniform(0, 1e6), when))
     return bare
 
 
-def test_tables_and_figures_are_made_from_the_runs_byte_by_byte_without_training(without, size):
+@pytest.mark.parametrize(("clone", "size"), [(size, size) for size in SHIPPED], indirect=["clone"])
+def test_what_is_shipped_is_drawn_from_the_runs_byte_by_byte_without_tensorflow(clone, size: str, tmp_path: Path):
+    for name in ("tensorflow", "gpflow", "tensorflow_probability"):
+        (tmp_path / f"{name}.py").write_text(f"raise RuntimeError('{name} was loaded')\n")
     made = {name: content for name, content in tracked(size).items() if is_made(name)}
     assert {f"results/{size}/{name}" for name in SHIPPED[size]} <= set(made)
-    planned = without.plan(*made, "--config", f"tier={size}")
-    assert planned and not {job.rule for job in planned} & WORK
-    without.snakemake(*made, "--cores", "2", "--config", f"tier={size}")
-    assert [name for name, content in made.items() if (without.folder / name).read_bytes() != content] == []
+    asked = (*made, "--config", f"tier={size}")
+    assert {job.rule for job in clone.plan(*asked)} <= {"table", "claims", "figure"}
+    clone.snakemake("--cores", "2", *asked, python_path=[tmp_path])
+    assert [name for name, content in made.items() if (clone.folder / name).read_bytes() != content] == []
+    assert "Nothing to be done" in clone.dry_run(*asked)
+
+
+@pytest.mark.parametrize("clone", ["paper"], indirect=True)
+def test_what_the_archive_lacks_is_named_and_building_leaves_it_alone(clone: Workspace):
+    clone.replace("config/paper.yaml", "label: learned rotation}", "label: free rotation}")
+    said = clone.dry_run("--config", "tier=paper")
+    assert (
+        "Made from other settings than config/paper.yaml has now, under results/paper: rotated/rotation/seed0" in said
+    )
+    building = clone.plan("--config", "tier=paper", "runs=build")
+    assert ("train_run", "mnist/rbf/0") in building
+    assert all("results/paper_build/" in said for job, said in building.items() if job.rule == "train_run")
+    shutil.rmtree(clone.folder / RBF)
+    (clone.folder / "results/paper/runs/toy/bounds.csv").unlink()
+    said = clone.dry_run("--config", "tier=paper", check=False)
+    assert "Not in the archive, results/paper/runs: mnist/rbf/seed0, toy. --config tier=paper runs=build" in said
+
+
+def test_git_keeps_what_figures_need_and_leaves_out_what_is_large():
+    def ignored(path: str) -> bool:
+        return subprocess.run(["git", "check-ignore", "-q", path], cwd=ROOT).returncode == 0
+
+    if not shutil.which("git") or not (ROOT / ".git").exists():
+        pytest.skip("not a git repository")
+    kept = [f"runs/mnist/rbf/seed0/{name}" for name in ("final.json", "metrics.csv", "timing.csv", "config.yaml")]
+    kept += ["runs/mnist/rbf/seed0/provenance.json", "runs/toy/surfaces.npz", "runs/samples/samples.npz"]
+    kept += ["figures/fig1.pdf", "tables/mnist.csv", "claims.md"]
+    assert not [name for name in kept if ignored(f"results/paper/{name}")]
+    left_out = [
+        "data/mnist-0.npz",
+        "runs/mnist/rbf/seed0/params.npz",
+        "checkpoints/x/lock",
+        "logs/toy.log",
+        "report.html",
+    ]
+    assert [name for name in left_out if ignored(f"results/paper/{name}")] == left_out
+    assert all(ignored(f"results/{size}/claims.md") for size in ("smoke", "quick", "paper_build"))

@@ -1,8 +1,5 @@
-# Tables and verdicts, from result files alone: nothing here loads TensorFlow.
-localrules:
-    tables,
-    table,
-    claims,
+# Tables, verdicts and figures, from result files alone: nothing here loads TensorFlow. Code is an input, so that an edit
+# makes again what it touches.
 
 
 rule tables:
@@ -11,11 +8,16 @@ rule tables:
         [f"{PATHS.claims()}.{ending}" for ending in ("csv", "md")],
 
 
+rule figures:
+    input:
+        [f"{PATHS.figure(name)}.{ending}" for name in FIGURES for ending in ("pdf", "svg", "png")],
+
+
 rule table:
     input:
         results=lambda wildcards: TABLES[wildcards.table],
         paper="config/paper_values.yaml",
-        code=code("analysis/tables.py", "analysis/runs.py"),
+        code=code("orbitgp_paper.analysis.tables", "orbitgp_paper.runs.reading"),
         script=f"{SCRIPTS}/table.py",
     output:
         csv=f"{PATHS.table('{table}')}.csv",
@@ -25,13 +27,8 @@ rule table:
         PATHS.log("tables/{table}"),
     conda:
         "../../environment.yml"
-    threads: 1
-    resources:
-        gpu=0,
-        mem_mb=500,
-        runtime=5,
     params:
-        caption=lambda wildcards: caption(wildcards.table, SETTINGS),
+        caption=lambda wildcards: caption_of(wildcards.table),
     shell:
         "python {input.script} --output {output.csv:q} --caption {params.caption:q} --paper {input.paper:q}"
         " {input.results:q} > {log:q} 2>&1"
@@ -41,7 +38,7 @@ rule claims:
     input:
         tables=[f"{PATHS.table(name)}.csv" for name in TABLES],
         claims="config/claims.yaml",
-        code=code("analysis/claims.py", "analysis/tables.py"),
+        code=code("orbitgp_paper.analysis.claims", "orbitgp_paper.analysis.tables"),
         script=f"{SCRIPTS}/claims.py",
     output:
         csv=f"{PATHS.claims()}.csv",
@@ -50,13 +47,32 @@ rule claims:
         PATHS.log("claims"),
     conda:
         "../../environment.yml"
-    threads: 1
-    resources:
-        gpu=0,
-        mem_mb=500,
-        runtime=5,
     params:
-        caption=f"What the paper says, and what the runs of size “{SETTINGS['tier']}” say of it.",
+        caption=caption_of("claims"),
     shell:
         "python {input.script} --output {output.csv:q} --caption {params.caption:q} --claims {input.claims:q}"
         " {input.tables:q} > {log:q} 2>&1"
+
+
+rule figure:
+    input:
+        results=lambda wildcards: FIGURES[wildcards.figure],
+        # Fig. 4 has its table in it
+        table=lambda wildcards: f"{PATHS.table('mnist')}.csv" if wildcards.figure == "fig4" else [],
+        code=lambda wildcards: code(f"orbitgp_paper.figures.{wildcards.figure}", "orbitgp_paper.runs.reading"),
+        script=f"{SCRIPTS}/figure.py",
+    output:
+        svg=report(
+            f"{PATHS.figure('{figure}')}.svg",
+            caption="../report/figure.rst",
+            category="Figures",
+            labels={"name": "{figure}"},
+        ),
+        pdf=f"{PATHS.figure('{figure}')}.pdf",
+        png=f"{PATHS.figure('{figure}')}.png",
+    log:
+        PATHS.log("figures/{figure}"),
+    conda:
+        "../../environment.yml"
+    shell:
+        "python {input.script} --output {output.svg:q} {input.results:q} {input.table:q} > {log:q} 2>&1"

@@ -1,28 +1,37 @@
+# Images of each data set. The digest in a file's name is that of all that decides its content: the settings, our code
+# and the user's own files. So other images are another file, and the same ones made again retrain nothing.
+from orbitgp_paper.experiments.images import dataset_digest, image_counts
+
+
+@lru_cache(maxsize=None)
+def images(name):
+    """The file of a data set's images. Its date means nothing."""
+    return ancient(str(PATHS.dataset(name, dataset_digest(CONFIG.dataset(name)))))
+
+
 localrules:
     data,
 
 
 rule data:
     input:
-        [PATHS.dataset(name) for name in SETTINGS["datasets"]],
+        map(images, CONFIG.datasets),
 
 
 rule dataset:
-    input:
-        lambda wildcards: own_files(SETTINGS["datasets"][wildcards.dataset]),
     output:
-        PATHS.dataset("{dataset}"),
+        PATHS.dataset("{dataset}", "{digest}"),
     log:
-        PATHS.log("data/{dataset}"),
+        PATHS.log("data/{dataset}-{digest}"),
+    wildcard_constraints:
+        dataset="|".join(CONFIG.datasets),
+        digest="[0-9a-f]+",
     conda:
         "../../environment.yml"
-    threads: 1
     resources:
-        gpu=0,
         mem_mb=more_each_attempt(2000),
         runtime=more_each_attempt(10),
     params:
-        settings=lambda wildcards: configuration.canonical(configuration.dataset_spec(SETTINGS, wildcards.dataset)),
-        code=code_digest("experiments/datasets.py"),
+        settings=lambda wildcards: canonical(CONFIG.dataset(wildcards.dataset)),
     shell:
         "python workflow/scripts/dataset.py --settings {params.settings:q} --output {output:q} > {log:q} 2>&1"

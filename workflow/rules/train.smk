@@ -1,3 +1,33 @@
+import shlex
+
+TRAINING_CODE = sources.training_digest()
+
+
+def spec(wildcards):
+    return spec_of(Run(wildcards.experiment, wildcards.variant, int(wildcards.seed)))
+
+
+def training_needs(spec):
+    """
+    Memory and minutes, generous: TensorFlow itself, the images and what is made of them, and the arrays of a step,
+    which grow with its images, draws and inducing points. What a training really took stands in its benchmark.
+    """
+    train, test, pixels = image_counts(spec.dataset)
+    draws = getattr(spec.scheme, "samples", getattr(spec.scheme, "groups", 1) * getattr(spec.scheme, "size", 1))
+    step = spec.optimiser.batch * draws * (pixels + spec.inducing.count)
+    return {
+        "mem_mb": 1500 + (train + test) * pixels * 32 // 2**20 + step * 64 // 2**20,
+        "runtime": 10 + spec.optimiser.steps * step // 10**10,
+    }
+
+
+def tensorboard(wildcards, output):
+    if not config.get("tensorboard", False):
+        return ""
+    run = Path(output.final).parent.relative_to(PATHS.root / "runs")
+    return f"--tensorboard {shlex.quote(str(PATHS.root / 'tensorboard' / run))}"
+
+
 localrules:
     train,
 
@@ -9,8 +39,7 @@ rule train:
 
 rule train_run:
     input:
-        images=lambda wildcards: images_of(run_of(wildcards)),
-        settings=lambda wildcards: settings_for_run(run_of(wildcards)),
+        images=lambda wildcards: images(spec(wildcards).dataset.name),
     output:
         metrics=PATHS.run("{experiment}", "{variant}", "{seed}") / "metrics.csv",
         timing=PATHS.run("{experiment}", "{variant}", "{seed}") / "timing.csv",
@@ -21,23 +50,24 @@ rule train_run:
     log:
         PATHS.log("train/{experiment}/{variant}/seed{seed}"),
     benchmark:
-        benchmark_of("{experiment}", "{variant}", "seed{seed}")
+        PATHS.benchmark("train/{experiment}/{variant}/seed{seed}")
+    wildcard_constraints:
+        experiment="|".join(CONFIG.experiments),
     conda:
         "../../environment.yml"
     # one, so that as many trainings run as there are cores: that is faster than more threads for each
     threads: 1
     resources:
         gpu=GPU,
-        mem_mb=lambda wildcards, attempt: attempt * training_needs(run_of(wildcards))["mem_mb"],
-        runtime=lambda wildcards, attempt: attempt * training_needs(run_of(wildcards))["runtime"],
+        mem_mb=lambda wildcards, attempt: attempt * training_needs(spec(wildcards))["mem_mb"],
+        runtime=lambda wildcards, attempt: attempt * training_needs(spec(wildcards))["runtime"],
     params:
-        spec=lambda wildcards: configuration.canonical(spec_of(run_of(wildcards))),
+        spec=lambda wildcards: canonical(spec(wildcards)),
         code=TRAINING_CODE,
         # what follows decides no result; a function of the output is not recorded, so that it reruns nothing
-        images=lambda wildcards, output: images_file(run_of(wildcards)),
         folder=lambda wildcards, output: Path(output.final).parent,
         checkpoints=lambda wildcards, output: PATHS.root / "checkpoints",
-        tensorboard=lambda wildcards, output: tensorboard_option(run_of(wildcards)),
+        tensorboard=tensorboard,
     shell:
-        "python workflow/scripts/train.py --spec {params.spec:q} --images {params.images:q} --folder {params.folder:q}"
+        "python workflow/scripts/train.py --spec {params.spec:q} --images {input.images:q} --folder {params.folder:q}"
         " --checkpoints {params.checkpoints:q} --threads {threads} --gpus {resources.gpu} --log {log:q} {params.tensorboard}"

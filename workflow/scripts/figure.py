@@ -14,7 +14,7 @@ from arguments import parse
 from orbitgp import files
 from orbitgp_paper import measured
 from orbitgp_paper.analysis.tables import read_table
-from orbitgp_paper.config import read_yaml
+from orbitgp_paper.config import read_spec
 from orbitgp_paper.figures.style import save
 from orbitgp_paper.runs.reading import read_runs
 
@@ -47,8 +47,8 @@ def arrays(result: Path) -> dict[str, np.ndarray]:
 
 def insensitivity(results: Files) -> pd.DataFrame:
     """The files of all variants, with the names that their runs' settings give them."""
-    settings = [read_yaml(file) for file in results if file.suffix == ".yaml"]
-    labels = {spec["variant"]: spec["label"] for spec in settings}
+    specs = [read_spec(file) for file in results if file.suffix == ".yaml"]
+    labels = {spec.variant: spec.label for spec in specs}
     tables = {file.stem: numbers(file) for file in results if file.suffix == ".csv"}
     return pd.concat(
         [table.assign(variant=name, label_text=labels[name]) for name, table in tables.items()], ignore_index=True
@@ -60,7 +60,7 @@ READ: dict[str, Callable[[Files], tuple[Any, ...]]] = {
     "fig2": lambda results: (arrays(results[0]), numbers(results[1])),
     "fig2_bound": lambda results: (numbers(results[0]),),
     "fig3": lambda results: (metrics(results),),
-    "fig4": lambda results: (metrics(results[1:]), read_table(results[0])),
+    "fig4": lambda results: (metrics(results[:-1]), read_table(results[-1])),
     "fig5": lambda results: (metrics(results),),
     "appendix_a": lambda results: (insensitivity(results),),
     "appendix_b": lambda results: (numbers(results[0]),),

@@ -1,15 +1,22 @@
-"""Prints where the report is, MNIST's table and the claims: ``python workflow/scripts/summary.py quick``."""
+"""Prints what `make run` ends with: MNIST's table, the claims, and where the report is."""
 
 from __future__ import annotations
 
-import sys
+import argparse
 
-from orbitgp_paper.config import paths
+from orbitgp_paper.config import load, paths
 
 
 def main() -> None:
-    """Prints what `make run` ends with."""
-    made = paths({"tier": sys.argv[1]})
+    """Prints it all, or the report's path alone."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("tier", help="the size, as `make run` builds it")
+    parser.add_argument("--report", action="store_true", help="only the report's path")
+    given = parser.parse_args()
+    made = paths(load(given.tier), runs="build")
+    if given.report:
+        print(made.report())
+        return
     for stem in (made.table("mnist"), made.claims()):
         file = stem.with_suffix(".md")
         if file.exists():  # a configuration of one's own may do without MNIST

@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from arguments import settings
-
 from orbitgp.fitting.lock import FolderInUse, NoLocks, beside
 from orbitgp_paper.runs.attempts import attempt
 
@@ -19,7 +17,7 @@ from orbitgp_paper.runs.attempts import attempt
 def main() -> None:
     """Trains, and has the log end with the reason if that fails."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", type=settings, required=True, help="of the run, as JSON")
+    parser.add_argument("--spec", required=True, help="of the run, as JSON")
     parser.add_argument("--images", type=Path, required=True, help="the data set")
     parser.add_argument("--folder", type=Path, required=True, help="where the run's files go")
     parser.add_argument("--checkpoints", type=Path, required=True, help="where a killed training is taken up again")
@@ -39,9 +37,9 @@ def main() -> None:
 def run(given: argparse.Namespace, log: TextIO, say: Callable[[str], None]) -> None:
     """Loads TensorFlow, and with it what may fail, only when there is a log to tell it to."""
     with errors_into(log):
-        from images import images_of
-
         from orbitgp.fitting import devices
+        from orbitgp_paper.config import RunSpec
+        from orbitgp_paper.experiments.images import read_dataset
         from orbitgp_paper.runs.train import train
 
         device = devices.prepare(given.threads)
@@ -50,8 +48,8 @@ def run(given: argparse.Namespace, log: TextIO, say: Callable[[str], None]) -> N
         print(f"{'/'.join(given.folder.parts[-3:])}: {said}", file=sys.stderr)
     say(said)
     train(
-        given.spec,
-        images_of(given.spec, given.images),
+        RunSpec.model_validate_json(given.spec),
+        read_dataset(given.images),
         given.folder,
         given.checkpoints,
         say,

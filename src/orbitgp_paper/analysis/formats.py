@@ -110,6 +110,14 @@ def write_table(frame: pd.DataFrame, stem: Path, caption: str) -> list[Path]:
     return [beside(stem, ending) for ending in (".csv", *texts)]
 
 
+def shown(frame: pd.DataFrame) -> pd.DataFrame:
+    """
+    :return: a table as it is read: headings in words, mean ± std in one column, numbers as texts.
+    """
+    head, rows, _ = _shown(frame)
+    return pd.DataFrame(rows, columns=head)
+
+
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
     """Every digit; what is not a number is left blank."""
     _check(frame)

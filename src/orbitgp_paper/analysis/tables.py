@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from orbitgp_paper import config as configuration
 from orbitgp_paper.analysis.formats import read_table, write_table
+from orbitgp_paper.config import Config, ConfigError, read_yaml
 
 __all__ = [
     "caption",
@@ -52,21 +52,21 @@ def read_paper_values(path: Path) -> dict[str, dict[str, Any]]:
     :param path: of ``paper_values.yaml``: a list of blocks with ``name``, ``value``, ``where`` and possibly ``std``.
     :return: the blocks by name.
     """
-    content = configuration.read_yaml(path)
+    content = read_yaml(path)
     if not isinstance(content, list):
-        raise configuration.ConfigError(f"{path} must be a list of values, not {type(content).__name__}")
+        raise ConfigError(f"{path} must be a list of values, not {type(content).__name__}")
     values: dict[str, dict[str, Any]] = {}
     for i, block in enumerate(content):
         if not isinstance(block, dict) or {"name", "value", "where"} - set(block):
-            raise configuration.ConfigError(f"{path}: entry {i} = {block!r} must have name, value and where")
+            raise ConfigError(f"{path}: entry {i} = {block!r} must have name, value and where")
         if unknown := sorted(set(block) - {"name", "value", "std", "unit", "where", "text"}):
-            raise configuration.ConfigError(f"{path}: {block['name']} has the unknown keys {', '.join(unknown)}")
+            raise ConfigError(f"{path}: {block['name']} has the unknown keys {', '.join(unknown)}")
         for key in ("value", "std"):
             number = block.get(key, 0)
             if isinstance(number, bool) or not isinstance(number, int | float) or not np.isfinite(number):
-                raise configuration.ConfigError(f"{path}: {block['name']}.{key} = {number!r} must be a finite number")
+                raise ConfigError(f"{path}: {block['name']}.{key} = {number!r} must be a finite number")
         if block["name"] in values:
-            raise configuration.ConfigError(f"{path}: {block['name']} stands twice")
+            raise ConfigError(f"{path}: {block['name']} stands twice")
         values[block["name"]] = block
     return values
 
@@ -186,45 +186,45 @@ def runs_table(finals: pd.DataFrame) -> pd.DataFrame:
     return _columns("the runs", finals, [*IDENTITY, *OUTCOME, *ORIGIN, *parameters])
 
 
-def caption(name: str, config: Mapping[str, Any]) -> str:
+def caption(name: str, config: Config) -> str:
     """
     :param name: of a table; that of an experiment of one's own is as good as the paper's.
     :return: what it shows, and at which size.
     """
     title = TITLES.get(name, f"Experiment {name}: test error and bound.")
-    if name in config["experiments"]:
+    experiment = config.experiments.get(name)
+    if experiment:
         sizes = _sizes(config, name)
-    elif name in ("toy", "toy_halves", "toy_bounds"):
-        sizes = f"{config['toy']['train']} training points"
-    elif name == "insensitivity":
-        block = config["insensitivity"]
-        sizes = f"{block['images']:,} test images of {block['experiment']}, seed {block['seed']}"
-    elif name == "estimators":
-        block = config["estimators"]
-        sizes = f"{block['images']:,} images, {block['order']} rotations, {block['repeats']:,} repeats"
+    elif config.toy and name in ("toy", "toy_halves", "toy_bounds"):
+        sizes = f"{config.toy.train} training points"
+    elif config.insensitivity and name == "insensitivity":
+        block = config.insensitivity
+        sizes = f"{block.images:,} test images of {block.experiment}, seed {block.seed}"
+    elif config.estimators and name == "estimators":
+        measured = config.estimators
+        sizes = f"{measured.images:,} images, {measured.order} rotations, {measured.repeats:,} repeats"
     else:
-        sizes = f"{len(configuration.runs(config)):,} trainings"
-    several = name in config["experiments"] and len(config["experiments"][name]["seeds"]) > 1
-    spread = " Mean ± standard deviation over seeds." if several else ""
-    return f"{title} Size “{config['tier']}”: {sizes}.{spread}"
+        sizes = f"{len(config.all_runs()):,} trainings"
+    spread = " Mean ± standard deviation over seeds." if experiment and len(experiment.seeds) > 1 else ""
+    return f"{title} Size “{config.tier}”: {sizes}.{spread}"
 
 
-def _sizes(config: Mapping[str, Any], experiment: str) -> str:
+def _sizes(config: Config, experiment: str) -> str:
     """:return: data, inducing points, steps and seeds of an experiment; ranges where its variants differ"""
-    found = [run for run in configuration.runs(config) if run.experiment == experiment]
-    specs = [configuration.run_spec(config, run) for run in found]
-    data = [spec["dataset"] for spec in specs]
-    if all({"train", "test"} <= set(block) for block in data):
-        train, test = (_range([block[part] for block in data]) for part in ("train", "test"))
+    specs = [config.spec(run) for run in config.all_runs() if run.experiment == experiment]
+    data = [spec.dataset for spec in specs]
+    known = [block for block in data if block.kind != "images"]
+    if len(known) == len(data):
+        train, test = _range([block.train for block in known]), _range([block.test for block in known])
         images = f"{train} training and {test} test images"
     else:
         images = "the user's images"
     parts = [
         images,
-        f"{_range([spec['inducing']['count'] for spec in specs])} inducing points",
-        f"{_range([spec['optimiser']['steps'] for spec in specs])} steps of "
-        f"{_range([spec['optimiser']['batch'] for spec in specs])} images",
-        _count(len(config["experiments"][experiment]["seeds"]), "seed"),
+        f"{_range([spec.inducing.count for spec in specs])} inducing points",
+        f"{_range([spec.optimiser.steps for spec in specs])} steps of "
+        f"{_range([spec.optimiser.batch for spec in specs])} images",
+        _count(len(config.experiments[experiment].seeds), "seed"),
     ]
     return ", ".join(parts)
 

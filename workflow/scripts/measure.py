@@ -1,0 +1,68 @@
+"""Measures what is shown besides trainings: the toy, draws from a learned orbit, appendices A and B."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from arguments import parse, settings
+
+from orbitgp import files
+from orbitgp.fitting.devices import prepare
+from orbitgp_paper import measured
+from orbitgp_paper.experiments.build import load_trained
+from orbitgp_paper.experiments.deviations import measure
+from orbitgp_paper.experiments.images import read_dataset
+from orbitgp_paper.experiments.samples import draw_samples
+from orbitgp_paper.experiments.spread import compare
+from orbitgp_paper.experiments.toy import run_toy
+
+Settings = Mapping[str, Any]
+
+
+def main() -> None:
+    """Writes numbers, and the settings beside them with their sums."""
+    given = parse(__doc__, what=str, settings=settings, output=Path, model=[Path])
+    prepare(threads=1)
+    made = MEASURE[given.what](given.settings, given.output, *given.model)
+    measured.write_settings(given.output, given.settings, *made)
+
+
+def toy(settings: Settings, output: Path) -> list[Path]:
+    """Figure 2."""
+    run_toy(settings, output.parent)
+    return [output.with_name(name) for name in ("metrics.csv", "bounds.csv", "halves.csv", "surfaces.npz")]
+
+
+def samples(settings: Settings, output: Path, params: Path, images: Path) -> list[Path]:
+    """Figure 1: draws from the orbit that a run has learned."""
+    data = read_dataset(images)
+    chosen = {key: settings[key] for key in ("digits", "draws", "seed")}
+    drawn = output.with_name("samples.npz")
+    files.write_npz(drawn, draw_samples(load_trained(params.parent, data), data, **chosen), compress=True)
+    return [drawn]
+
+
+def insensitivity(settings: Settings, output: Path, params: Path, images: Path) -> list[Path]:
+    """Appendix A: how often a trained model deviates under its own orbit."""
+    data = read_dataset(images)
+    return write(measure(load_trained(params.parent, data), data, settings), output.with_suffix(".csv"))
+
+
+def estimators(settings: Settings, output: Path) -> list[Path]:
+    """Appendix B: bias and spread of the estimators."""
+    return write(compare(settings), output.with_name("estimators.csv"))
+
+
+def write(frame: pd.DataFrame, path: Path) -> list[Path]:
+    """A frame as CSV."""
+    files.write_csv(path, list(map(str, frame)), frame.itertuples(index=False))
+    return [path]
+
+
+MEASURE = {"toy": toy, "samples": samples, "insensitivity": insensitivity, "estimators": estimators}
+
+if __name__ == "__main__":
+    main()
