@@ -20,6 +20,7 @@ from pydantic import (
     Field,
     Strict,
     StringConstraints,
+    TypeAdapter,
     model_validator,
 )
 from pydantic.json_schema import SkipJsonSchema
@@ -122,6 +123,13 @@ class OwnImages(_Dataset):
 
 
 Dataset = Annotated[MnistData | ParityData | RotatedData | OwnImages, Field(discriminator="kind")]
+
+
+def parse_dataset(content: Mapping[str, Any]) -> Dataset:
+    """
+    :param content: a data set's settings as plain values, with its ``kind``.
+    """
+    return TypeAdapter(Dataset).validate_python(content)
 
 
 # -- orbits --------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from orbitgp_paper.config.places import Paths, Run, paths
 from orbitgp_paper.config.tiers import RESERVED, Config, json_schema, load, parse
-from orbitgp_paper.spec import RunSpec, canonical, digest, plain, read_spec
+from orbitgp_paper.spec import RunSpec, canonical, digest, parse_dataset, plain, read_spec
 from orbitgp_paper.yaml_files import ConfigError, read_yaml
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "json_schema",
     "load",
     "parse",
+    "parse_dataset",
     "paths",
     "plain",
     "read_spec",

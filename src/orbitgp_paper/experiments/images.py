@@ -2,23 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import hashlib
+import math
+import zipfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from orbitgp import checks, files
+from orbitgp import files
 from orbitgp.datasets import ImageData, Images, images, mnist, parity, rotated
+from orbitgp_paper import sources
+from orbitgp_paper.spec import Dataset, OwnImages, ParityData, RotatedData, canonical
 
-ARRAYS = ("train_images", "train_labels", "test_images", "test_labels")
+ARRAYS = ("train_images", "train_labels", "test_images", "test_labels", "classes")
+MNIST_SHAPE = (28, 28)
 
 
-def make_dataset(dataset: Mapping[str, Any]) -> ImageData:
+def make_dataset(dataset: Dataset) -> ImageData:
+    """Makes the images of a data set, or reads them."""
+    if isinstance(dataset, OwnImages):
+        return images(dataset.path, dataset.test_fraction, dataset.seed)
+    if isinstance(dataset, RotatedData):
+        return rotated(dataset.seed, dataset.train, dataset.test)
+    whole = mnist(dataset.folder)
+    first = ImageData(whole.name, whole.train.take(dataset.train), whole.test.take(dataset.test), whole.classes)
+    return parity(dataset.alpha, dataset.seed, first) if isinstance(dataset, ParityData) else first
+
+
+def dataset_digest(dataset: Dataset) -> str:
     """
-    :param dataset: as in the configuration: ``kind`` and what that kind takes.
+    :return: 16 hexadecimal digits that stand for all that decides the images: the settings, the code that makes them,
+        and the bytes of the user's own file. (MNIST's files are the same in every folder: their sums are checked.)
     """
-    return KINDS[checks.one_of("dataset.kind", dataset["kind"], list(KINDS))](dataset)
+    total = hashlib.sha256((canonical(dataset) + sources.digest(__name__)).encode())
+    if isinstance(dataset, OwnImages):
+        with open(dataset.path, "rb") as file:
+            while part := file.read(2**20):
+                total.update(part)
+    return total.hexdigest()[:16]
+
+
+def image_counts(dataset: Dataset) -> tuple[int, int, int]:
+    """
+    :return: numbers of training images, of test images, and of values in each image. Of one's own file only the heads
+        of its arrays are read.
+    """
+    if not isinstance(dataset, OwnImages):
+        return dataset.train, dataset.test, math.prod(MNIST_SHAPE)
+    try:
+        with zipfile.ZipFile(dataset.path) as archive:
+            count, *shape = _shape(archive, "images")
+            if "test_images.npy" in archive.namelist():
+                return count, _shape(archive, "test_images")[0], math.prod(shape)
+    except (KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{dataset.path}: expected an npz file with 'images': {error}") from error
+    test = round(dataset.test_fraction * count)
+    return count - test, test, math.prod(shape)
 
 
 def write_dataset(path: Path, data: ImageData) -> None:
@@ -27,7 +66,7 @@ def write_dataset(path: Path, data: ImageData) -> None:
 
     :param path: of an .npz.
     """
-    arrays = {}
+    arrays = {"classes": np.array(data.classes)}
     for name, part in (("train", data.train), ("test", data.test)):
         arrays[f"{name}_images"], arrays[f"{name}_labels"] = _as_bytes(part.images), part.labels
     files.write_npz(path, arrays, compress=True)
@@ -42,26 +81,16 @@ def read_dataset(path: Path) -> ImageData:
         train, test = (
             Images(_as_floats(arrays[f"{name}_images"]), arrays[f"{name}_labels"]) for name in ("train", "test")
         )
-        return ImageData(path.stem, train, test)
+        return ImageData(path.stem, train, test, tuple(arrays["classes"].tolist()))
     except (TypeError, ValueError) as error:
         raise files.DamagedFile(f"{path} does not hold a data set: {error}") from error
 
 
-def _mnist(dataset: Mapping[str, Any]) -> ImageData:
-    folder = dataset.get("folder")
-    return _first(mnist(folder) if folder else mnist(), dataset)
-
-
-def _first(data: ImageData, dataset: Mapping[str, Any]) -> ImageData:
-    return ImageData(data.name, data.train.take(dataset["train"]), data.test.take(dataset["test"]))
-
-
-KINDS: dict[str, Callable[[Mapping[str, Any]], ImageData]] = {
-    "mnist": _mnist,
-    "parity": lambda dataset: parity(dataset["alpha"], dataset["seed"], _mnist(dataset)),
-    "rotated": lambda dataset: rotated(dataset["seed"], dataset["train"], dataset["test"]),
-    "images": lambda dataset: images(dataset["path"], test_fraction=dataset["test_fraction"], seed=dataset["seed"]),
-}
+def _shape(archive: zipfile.ZipFile, name: str) -> tuple[int, ...]:
+    """Shape of an array in a .npz, from its head."""
+    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    with archive.open(f"{name}.npy") as file:
+        return readers[np.lib.format.read_magic(file)](file)[0]
 
 
 def _as_bytes(pixels: np.ndarray) -> np.ndarray:

@@ -12,7 +12,8 @@ import pandas as pd
 
 from orbitgp.files import DamagedFile, check_sums, read_json
 from orbitgp_paper.analysis.formats import read_table
-from orbitgp_paper.config import ConfigError, read_yaml
+from orbitgp_paper.spec import RunSpec, read_spec
+from orbitgp_paper.yaml_files import ConfigError
 
 #: columns that every metrics.csv begins with
 MEASURED = ("step", "elbo", "test_error", "test_nll")
@@ -93,8 +94,8 @@ def _read_run(folder: Path) -> tuple[dict[str, Any], pd.DataFrame]:
     origin = _read_block(folder / "provenance.json", ("wall_s", "device", "files"))
     spec = _read_spec(folder / "config.yaml")
     identity = {key: final[key] for key in ("experiment", "variant", "label", "seed")} | {
-        "dataset": spec["dataset"].get("name"),
-        "alpha_true": _number(spec["dataset"].get("alpha")),
+        "dataset": spec.dataset.name,
+        "alpha_true": _number(getattr(spec.dataset, "alpha", None)),
     }
     metrics = _read_metrics(folder / "metrics.csv")
     for file, content in (("provenance.json", origin), ("final.json", final)):
@@ -107,7 +108,7 @@ def _read_run(folder: Path) -> tuple[dict[str, Any], pd.DataFrame]:
         **identity,
         "train_size": final["train_size"],
         "test_size": final["test_size"],
-        "inducing": spec["inducing"].get("count"),
+        "inducing": spec.inducing.count,
         "steps": final["steps"],
         **{name: _number(final[name]) for name in NUMBERS},
         "late_rise": _late_rise(metrics),
@@ -139,16 +140,13 @@ def _read_block(path: Path, names: Iterable[str]) -> dict[str, Any]:
     return content
 
 
-def _read_spec(path: Path) -> dict[str, Any]:
+def _read_spec(path: Path) -> RunSpec:
     if not path.is_file():
         raise FileNotFoundError(f"{path} is missing")
     try:
-        spec = read_yaml(path)
+        return read_spec(path)
     except ConfigError as error:
-        raise DamagedFile(str(error)) from error
-    if not isinstance(spec, dict) or not all(isinstance(spec.get(key), dict) for key in ("dataset", "inducing")):
-        raise DamagedFile(f"{path} does not hold the specification of a run")
-    return spec
+        raise DamagedFile(f"{error}; this is not the specification of a run") from error
 
 
 def _check_identity(folder: Path, final: Mapping[str, Any]) -> None:
