@@ -1,6 +1,5 @@
 """What several test files share."""
 
-import copy
 import math
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from orbitgp.datasets import ImageData, Images, mnist
+from orbitgp_paper.spec import RunSpec
 
 pytest_plugins = ["workspaces"]  # tests/workspaces.py: Snakemake in copies of the repository
 
@@ -124,40 +124,32 @@ def small_signs(small_images: ImageData) -> ImageData:
 
 
 @pytest.fixture(scope="session")
-def small_spec() -> Callable[..., dict[str, Any]]:
+def small_spec() -> Callable[..., RunSpec]:
     """What a run on them depends on, with changes to its blocks: ``small_spec(kernel={"variance": 2.0})``."""
-    spec: dict[str, Any] = {
-        "experiment": "small",
-        "variant": "rotation",
-        "label": "from 30°",
-        "seed": 3,
-        "dataset": {"name": "small", "kind": "images", "path": "small.npz", "test_fraction": 0.3, "seed": 0},
-        "orbit": {"kind": "rotation", "alpha": 30.0, "trainable": True},
-        "likelihood": {"kind": "gaussian", "variance": 0.1},
-        "kernel": {"variance": 1.0, "lengthscale": 2.0},
-        "inducing": {"count": 8, "method": "kmeans"},
-        "scheme": {"kind": "groups", "groups": 2, "size": 2, "sampler": "sobol"},
-        "precision": "mixed",
-        "compile": False,
-        "jitter": 1e-6,
-        "optimiser": {
-            "kind": "natural",
-            "steps": 8,
-            "batch": 20,
-            "rates": {"inducing": 0.01, "kernel": 0.01, "likelihood": 0.01, "orbit": 0.01},
-            "natural": {"first": 0.5, "last": 0.1, "scale": "ceiling"},
-            "warmup": 0.1,
-            "floor": 0.1,
-        },
-        "final_pass": {"samples": 8, "refit": True},
-        "evaluation": {"count": 4, "samples": 4},
-    }
-
-    def make(**changes: Any) -> dict[str, Any]:
-        found = copy.deepcopy(spec)
-        for name, change in changes.items():
-            merged = isinstance(change, dict) and change.get("kind") in (None, found[name].get("kind"))
-            found[name] = found[name] | change if merged else change
-        return found
-
-    return make
+    spec = RunSpec.model_validate(
+        {
+            "experiment": "small",
+            "variant": "rotation",
+            "label": "from 30°",
+            "seed": 3,
+            "dataset": {"name": "small", "kind": "images", "path": "small.npz", "test_fraction": 0.3},
+            "orbit": {"kind": "rotation", "alpha": 30.0},
+            "likelihood": {"kind": "gaussian", "variance": 0.1},
+            "kernel": {"variance": 1.0, "lengthscale": 2.0},
+            "inducing": {"count": 8},
+            "scheme": {"kind": "groups", "groups": 2, "size": 2},
+            "compile": False,
+            "optimiser": {
+                "kind": "natural",
+                "steps": 8,
+                "batch": 20,
+                "rates": {"inducing": 0.01, "kernel": 0.01, "likelihood": 0.01, "orbit": 0.01},
+                "natural": {"first": 0.5, "last": 0.1},
+                "warmup": 0.1,
+                "floor": 0.1,
+            },
+            "final_pass": {"samples": 8},
+            "evaluation": {"count": 4, "samples": 4},
+        }
+    )
+    return spec.changed

@@ -488,6 +488,31 @@ class RunSpec(Training):
             )
         return self
 
+    def changed(self, **blocks: Any) -> RunSpec:
+        """
+        :param blocks: what :func:`merge` puts over this, such as ``optimiser={"steps": 10}``.
+        :return: another specification, checked.
+        """
+        return validate(RunSpec, merge(plain(self), blocks))
+
+
+def merge(base: Any, patch: Mapping[str, Any]) -> dict[str, Any]:
+    """
+    :return: ``base`` with ``patch`` over it; a block whose kind changes is replaced as a whole, a key that is null is
+        removed.
+    """
+    merged = dict(base) if isinstance(base, Mapping) else {}
+    for key, value in patch.items():
+        old = merged.get(key)
+        if value is None:
+            merged.pop(key, None)
+        elif isinstance(value, Mapping):
+            same = isinstance(old, Mapping) and value.get("kind", old.get("kind")) == old.get("kind")
+            merged[key] = merge(old if same else {}, value)
+        else:
+            merged[key] = value
+    return merged
+
 
 def read_spec(path: Path) -> RunSpec:
     """

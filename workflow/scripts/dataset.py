@@ -7,12 +7,13 @@ from pathlib import Path
 from arguments import parse, settings
 
 from orbitgp_paper.experiments.images import make_dataset, write_dataset
+from orbitgp_paper.spec import parse_dataset
 
 
 def main() -> None:
     """Writes the .npz."""
     given = parse(__doc__, settings=settings, output=Path)
-    write_dataset(given.output, make_dataset(given.settings))
+    write_dataset(given.output, make_dataset(parse_dataset(given.settings)))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import pandas as pd
 
 from orbitgp import files
 from orbitgp_paper.analysis.tables import experiment_table, parity_table, read_paper_values
-from orbitgp_paper.config import load, paths, runs
+from orbitgp_paper.config import load, paths
 from orbitgp_paper.runs.reading import Runs, read_runs
 
 BEGIN, END = "<!-- from results/paper -->", "<!-- to here -->"
@@ -78,7 +78,7 @@ def comparison() -> str:
 
 def _ended(experiment: str) -> Runs | None:
     config = load("paper")
-    folders = [run.folder(paths(config).root) for run in runs(config) if run.experiment == experiment]
+    folders = [run.folder(paths(config).root) for run in config.all_runs() if run.experiment == experiment]
     there = [folder for folder in folders if (folder / "final.json").exists()]
     return read_runs(there) if there else None
 

@@ -22,6 +22,7 @@ from orbitgp_paper.spec import (
     Seed,
     Text,
     Training,
+    merge,
 )
 from orbitgp_paper.yaml_files import ConfigError, one_of, read_yaml, validate
 
@@ -204,7 +205,7 @@ class Config(Block):
         one_of(f"{key}.dataset", variant.dataset, self.datasets)
         training: dict[str, Any] = KINDS
         for patch in (self.training, experiment.training, variant.training):
-            training = _merge(training, patch.model_dump(exclude_unset=True))
+            training = merge(training, patch.model_dump(exclude_unset=True))
         if variant.orbit.kind == "identity" and "scheme" not in variant.training.model_fields_set:
             training["scheme"] = {"kind": "full"}  # there is nothing to draw
         unused = "variational" if training["optimiser"]["kind"] == "natural" else "natural"
@@ -295,22 +296,4 @@ def _read(tier: str, folder: Path, above: tuple[str, ...]) -> Any:
         raise ConfigError(f"{what} is {tier!r}, which is based on this file: {' → '.join((*above, tier))}")
     content = read_yaml(folder / f"{tier}.yaml")
     base = content.get("base") if isinstance(content, dict) else None
-    return content if base is None else _merge(_read(base, folder, (*above, tier)), content)
-
-
-def _merge(base: Any, patch: Mapping[str, Any]) -> dict[str, Any]:
-    """
-    :return: ``base`` with ``patch`` over it; a block whose kind changes is replaced as a whole, a key that is null is
-        removed.
-    """
-    merged = dict(base) if isinstance(base, Mapping) else {}
-    for key, value in patch.items():
-        old = merged.get(key)
-        if value is None:
-            merged.pop(key, None)
-        elif isinstance(value, Mapping):
-            same = isinstance(old, Mapping) and value.get("kind", old.get("kind")) == old.get("kind")
-            merged[key] = _merge(old if same else {}, value)
-        else:
-            merged[key] = value
-    return merged
+    return content if base is None else merge(_read(base, folder, (*above, tier)), content)
