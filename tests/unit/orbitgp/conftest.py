@@ -3,6 +3,7 @@
 import gpflow
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from orbitgp import orbits
 from orbitgp.inducing import BasePoints
@@ -12,6 +13,17 @@ from orbitgp.models import InvariantSVGP
 from orbitgp.schemes import FullOrbit
 
 N, D, M = 15, 9, 6
+
+
+@pytest.fixture(scope="session")
+def smooth_loss():
+    """A smooth function of an array, with a weight of its own for each entry."""
+
+    def loss(drawn):
+        weights = np.random.default_rng(7).normal(size=drawn.shape)
+        return tf.reduce_sum(weights * tf.sin(2 * drawn))
+
+    return loss
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,9 @@
-"""What the tests of the orbits share: images, and references written as plain loops."""
+"""Images, and references written as plain loops."""
 
 import math
 
 import numpy as np
 import pytest
-import tensorflow as tf
 from scipy.ndimage import gaussian_filter
 
 
@@ -32,30 +31,18 @@ def smooth_images():
 
 @pytest.fixture
 def affine_by_loops(bilinear_by_loops):
-    """One image [H, W, C] under one map [2, 3], in the coordinates that ``ImageOrbit`` documents."""
+    """Rows X [N, D] of images under maps [N, S, 2, 3], in the coordinates that ``ImageOrbit`` documents. [N, S, D]"""
 
-    def warp(image, matrix):
-        height, width, _ = image.shape
+    def warp(shape, X, maps):
+        height, width, _ = shape
         h = (max(height, width) - 1) / 2
-        dx, dy = np.zeros((height, width)), np.zeros((height, width))
-        for i in range(height):
-            for j in range(width):
-                x, y = (j - (width - 1) / 2) / h, (i - (height - 1) / 2) / h
-                to_x = matrix[0, 0] * x + matrix[0, 1] * y + matrix[0, 2]
-                to_y = matrix[1, 0] * x + matrix[1, 1] * y + matrix[1, 2]
-                dx[i, j] = h * to_x + (width - 1) / 2 - j
-                dy[i, j] = h * to_y + (height - 1) / 2 - i
-        return bilinear_by_loops(image, dx, dy)
+        i, j = np.indices((height, width))
+        x, y = (j - (width - 1) / 2) / h, (i - (height - 1) / 2) / h
+        warped = np.zeros((*maps.shape[:2], X.shape[1]))
+        for n, s in np.ndindex(*maps.shape[:2]):
+            (a, b, c), (d, e, f) = maps[n, s]
+            dx, dy = h * (a * x + b * y + c - x), h * (d * x + e * y + f - y)
+            warped[n, s] = bilinear_by_loops(X[n].reshape(shape), dx, dy).ravel()
+        return warped
 
     return warp
-
-
-@pytest.fixture
-def smooth_loss():
-    """A smooth function of an array, with a weight of its own for each entry."""
-
-    def loss(drawn):
-        weights = np.random.default_rng(7).normal(size=drawn.shape)
-        return tf.reduce_sum(weights * tf.sin(2 * drawn))
-
-    return loss

@@ -1,11 +1,8 @@
 import numpy as np
 import pytest
-from check_shapes.exceptions import ShapeMismatchError
 from scipy import stats
 
 from orbitgp.orbits import GaussianNoise
-
-SEED = [2, 9]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -20,13 +17,11 @@ def test_draws_are_normal_quantiles_of_the_uniforms(dtype, noise_images):
 @pytest.mark.parametrize("sampler", ["sobol", "iid"])
 def test_draws_have_the_mean_and_covariance_of_the_noise(sampler, noise_images):
     X, count = noise_images(1, (3,)), 4000
-    drawn = GaussianNoise(3, scale=0.5).sample(np.repeat(X, count, axis=0), 1, 3, SEED, sampler).numpy()
+    drawn = GaussianNoise(3, scale=0.5).sample(np.repeat(X, count, axis=0), 1, 3, [2, 9], sampler).numpy()
     for draw in range(3):
         error = drawn[:, 0, draw] - X
         assert np.all(np.abs(error.mean(axis=0)) < 4 * 0.5 / np.sqrt(count))
         np.testing.assert_allclose(np.cov(error.T), 0.25 * np.eye(3), atol=4 * 0.25 * np.sqrt(2 / count))
-        for column in error.T:
-            assert stats.kstest(column, "norm", (0, 0.5)).pvalue > 1e-3
 
 
 def test_the_noise_stays_finite_in_single_precision():
@@ -38,20 +33,13 @@ def test_the_noise_stays_finite_in_single_precision():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"num_uniforms": 0}, "num_uniforms must be an integer of at least 1, got 0"),
-        ({"num_uniforms": 2.5}, "num_uniforms must be an integer of at least 1, got 2.5"),
-        ({"num_uniforms": 2, "scale": 0.0}, "scale must be more than 0"),
-        ({"num_uniforms": 2, "scale": -0.1}, r"scale must be a finite number in \[0, inf\], got -0.1"),
-        ({"num_uniforms": 2, "scale": np.inf}, r"scale must be a finite number in \[0, inf\], got inf"),
-        ({"num_uniforms": 2, "scale": "big"}, r"scale must be a finite number in \[0, inf\], got 'big'"),
+        ((0,), "input_dim must be an integer of at least 1, got 0"),
+        ((2.5,), "input_dim must be an integer of at least 1, got 2.5"),
+        ((2, 0.0), "scale must be more than 0"),
+        ((2, -0.1), r"scale must be a finite number in \[0, inf\], got -0.1"),
+        ((2, "big"), r"scale must be a finite number in \[0, inf\], got 'big'"),
     ],
 )
 def test_bad_arguments_are_named(arguments, message):
     with pytest.raises((ValueError, TypeError), match=message):
-        GaussianNoise(**arguments)
-
-
-@pytest.mark.parametrize("columns", [1, 4])
-def test_inputs_of_another_length_are_refused(columns):
-    with pytest.raises((ValueError, ShapeMismatchError), match=rf"\bX\b[\s\S]*\b{columns}\b"):
-        GaussianNoise(5).sample(np.zeros((2, columns)), 1, 1, SEED)
+        GaussianNoise(*arguments)

@@ -23,12 +23,12 @@ def data():
     return ImageData("noise", part, part)
 
 
-def make_model(orbit, scheme=None, precision="float64", num_uniforms=SIDE**2):
+def make_model(orbit, scheme=None, precision="float64", input_dim=SIDE**2):
     rng = np.random.default_rng(1)
     model = InvariantSVGP(
         Invariant(gpflow.kernels.SquaredExponential(1.3, 1.5), orbit),
         gpflow.likelihoods.Gaussian(0.1),
-        BasePoints(rng.uniform(size=(6, num_uniforms))),
+        BasePoints(rng.uniform(size=(6, input_dim))),
         num_latent_gps=OUTPUTS,
         scheme=scheme or Groups(2, 4),
         precision=precision,
@@ -113,7 +113,7 @@ def test_keys_that_belong_to_others_are_let_be(data):
         ({"settings": SETTINGS | {"thresholds": [0.0]}}, ValueError, "thresholds"),
         ({"settings": SETTINGS | {"seed": -1}}, ValueError, "seed"),
         (
-            {"model": make_model(orbits.Identity(), FullOrbit(), num_uniforms=9)},
+            {"model": make_model(orbits.Identity(), FullOrbit(), input_dim=9)},
             ValueError,
             "25 values.* inputs have 9",
         ),
