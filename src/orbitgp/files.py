@@ -8,7 +8,7 @@ import io
 import json
 import math
 import os
-import tempfile
+import secrets
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,19 +33,29 @@ def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     :param write: fills the open file.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=PART)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}{PART}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        # not tempfile: its files are private, and the mode that others' files have is the kernel's to give
+        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
+        _sync_folder(path.parent)
     except BaseException as error:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         if isinstance(error, OSError):
             raise OSError(error.errno, f"cannot write {path}: {error.strerror}") from error
         raise
+
+
+def _sync_folder(folder: Path) -> None:
+    """Brings the names in a folder to the disk: without it, a power cut may undo a rename."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -169,10 +179,3 @@ def check_sums(folder: Path, wanted: Any, source: Path) -> None:
             raise DamagedFile(f"{source} names a file elsewhere, {name!r}")
         if (folder / name).is_file() and sums(folder, [name])[name] != expected:
             raise DamagedFile(f"{folder / name} is not the file that {source.name} beside it was written with")
-
-
-def _umask() -> int:
-    """Of this process; there is no way to read it but to set it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from orbitgp import checks
 
+SIGNS = (-1, 1)  #: labels of two classes that are their own names
+
 
 @dataclass(frozen=True, eq=False)
 class Images:
@@ -70,15 +72,23 @@ class ImageData:
     """Images to train on and images to test with, of one shape.
 
     :param name: what to call the data set in results.
+    :param classes: names of the classes: labels 0 … K − 1 stand for ``classes[0]`` … ``classes[K − 1]``. The labels
+        −1 and +1 of two classes stand for themselves. Unless given, all labels do.
     """
 
     name: str
     train: Images
     test: Images
+    classes: tuple[int | str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.train.shape != self.test.shape:
             raise ValueError(f"{self.name}: training images are {self.train.shape} but test images {self.test.shape}")
+        labels = np.union1d(self.train.labels, self.test.labels).tolist()
+        if not self.classes:
+            object.__setattr__(self, "classes", SIGNS if labels[0] < 0 else tuple(range(labels[-1] + 1)))
+        if labels[0] >= 0 and labels[-1] >= len(self.classes):
+            raise ValueError(f"{self.name}: there are {len(self.classes)} classes but a label {labels[-1]}")
 
 
 @dataclass(frozen=True, eq=False)

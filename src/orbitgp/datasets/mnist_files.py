@@ -28,7 +28,7 @@ def mnist(folder: str | os.PathLike[str] | None = None) -> ImageData:
         by the environment variable ``ORBITGP_MNIST``, or else ``data/mnist`` of this repository.
     """
     place = _find_folder(folder)
-    return ImageData("mnist", _load(place, "train"), _load(place, "t10k"))
+    return ImageData("mnist", _load(place, "train"), _load(place, "t10k"), tuple(range(10)))
 
 
 def _load(folder: Path, part: str) -> Images:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from orbitgp import checks
-from orbitgp.datasets.containers import ImageData, Images
+from orbitgp.datasets.containers import SIGNS, ImageData, Images
 from orbitgp.datasets.mnist_files import mnist
 from orbitgp.datasets.random_streams import stream
 from orbitgp.datasets.rotation import rotate
@@ -27,7 +27,7 @@ def parity(alpha_degrees: float, seed: int, data: ImageData | None = None) -> Im
         angles = stream(f"parity/{purpose}", seed).uniform(-alpha, alpha, len(part))
         return Images(rotate(part.images, angles), np.where(part.labels % 2 == 1, 1, -1))
 
-    return ImageData(f"parity{alpha:g}", turned(data.train, "train"), turned(data.test, "test"))
+    return ImageData(f"parity{alpha:g}", turned(data.train, "train"), turned(data.test, "test"), SIGNS)
 
 
 def rotated(seed: int, train: int = 12_000, test: int = 50_000, data: ImageData | None = None) -> ImageData:
@@ -58,4 +58,4 @@ def rotated(seed: int, train: int = 12_000, test: int = 50_000, data: ImageData 
         angles = stream(f"rotated/{purpose}", seed).uniform(0, 360, len(chosen))
         return Images(rotate(images[chosen], angles), labels[chosen])
 
-    return ImageData("rotated", turned(order[:train], "train"), turned(order[-test:], "test"))
+    return ImageData("rotated", turned(order[:train], "train"), turned(order[-test:], "test"), data.classes)

@@ -17,13 +17,16 @@ def images(path: str | os.PathLike[str], test_fraction: float = 0.2, seed: int =
     """Load images of any size with their labels.
 
     The file holds ``images``, [N, H, W] or [N, H, W, C], either uint8 (divided by 255) or floating in [0, 1],
-    and ``labels``, [N] integers from 0 on. If it holds ``test_images`` and ``test_labels`` too, these are the
-    test set; otherwise some of the images are set aside at random. Pickled objects are never loaded.
+    and ``labels``, [N] integers or words of at least two classes. If it holds ``test_images`` and ``test_labels``
+    too, these are the test set; otherwise some of the images are set aside at random. Pickled objects are never
+    loaded.
 
     :param path: an npz file, as ``np.savez`` writes it.
     :param test_fraction: share of the images to set aside, above 0 and below 1; not used if the file has a
         test set.
     :param seed: fixes which images are set aside.
+    :return: labels 0 … K − 1, in the order of the file's labels, which ``classes`` keeps: a file with the labels
+        3 and 7 has classes 0 and 1.
     """
     fraction = checks.number("test_fraction", test_fraction, least=0, most=1)
     seed = checks.integer("seed", seed, least=0)
@@ -34,17 +37,28 @@ def images(path: str | os.PathLike[str], test_fraction: float = 0.2, seed: int =
         raise ValueError(f"{path}: expected an npz file, as np.savez writes it, but found something else")
     _check_size(path)
     with np.load(path, allow_pickle=False) as archive:
-        everything = _labelled_images(path, archive, prefix="")
+        train = _labelled_images(path, archive, prefix="")
         if "test_images" in archive or "test_labels" in archive:
-            train, test = everything, _labelled_images(path, archive, prefix="test_")
+            test = _labelled_images(path, archive, prefix="test_")
         else:
-            train, test = _split(path, everything, fraction, seed)
-    if train.shape != test.shape:
+            train, test = _split(path, *train, fraction, seed)
+    if train[0].shape[1:] != test[0].shape[1:]:
         raise ValueError(
-            f"{path}: 'test_images' must be {train.shape} each, (height, width, channels), as 'images' are, "
-            f"not {test.shape}"
+            f"{path}: 'test_images' must be {train[0].shape[1:]} each, (height, width, channels), as 'images' are, "
+            f"not {test[0].shape[1:]}"
         )
-    return ImageData(path.stem, train, test)
+    names = np.unique(train[1])
+    if len(names) < 2:
+        raise ValueError(
+            f"{path}: 'labels' must be of two classes at least, but all to train on are {names.tolist()[0]!r}"
+        )
+    if test[1].dtype.kind != names.dtype.kind or not np.isin(test[1], names).all():
+        raise ValueError(f"{path}: every label of the test set must be among those to train on, {names.tolist()}")
+    parts = (Images(pixels, np.searchsorted(names, labels)) for pixels, labels in (train, test))
+    return ImageData(path.stem, *parts, classes=tuple(names.tolist()))
+
+
+Labelled = tuple[npt.NDArray[np.float32], npt.NDArray]  #: pixels [N, H, W, C] and the file's own labels [N]
 
 
 def _check_size(path: Path) -> None:
@@ -56,18 +70,21 @@ def _check_size(path: Path) -> None:
         raise ValueError(f"{path}: expected an npz file, as np.savez writes it; reading it: {error}") from error
 
 
-def _split(path: Path, everything: Images, fraction: float, seed: int) -> tuple[Images, Images]:
-    count = round(fraction * len(everything))
-    if not 0 < count < len(everything):
+def _split(
+    path: Path, pixels: npt.NDArray[np.float32], labels: npt.NDArray, fraction: float, seed: int
+) -> tuple[Labelled, Labelled]:
+    count = round(fraction * len(pixels))
+    if not 0 < count < len(pixels):
         raise ValueError(
-            f"{path}: expected enough images to split, but test_fraction {fraction:g} of {len(everything)} "
-            f"leaves {len(everything) - count} to train and {count} to test"
+            f"{path}: expected enough images to split, but test_fraction {fraction:g} of {len(pixels)} "
+            f"leaves {len(pixels) - count} to train and {count} to test"
         )
-    order = stream("images/split", seed).permutation(len(everything))
-    return everything.take(order[count:]), everything.take(order[:count])
+    order = stream("images/split", seed).permutation(len(pixels))
+    train, test = order[count:], order[:count]
+    return (pixels[train], labels[train]), (pixels[test], labels[test])
 
 
-def _labelled_images(path: Path, archive: np.lib.npyio.NpzFile, prefix: str) -> Images:
+def _labelled_images(path: Path, archive: np.lib.npyio.NpzFile, prefix: str) -> Labelled:
     pixels = _pixels(_array(path, archive, f"{prefix}images"), f"{path}: '{prefix}images'")
     labels = _labels(_array(path, archive, f"{prefix}labels"), f"{path}: '{prefix}labels'")
     if len(pixels) != len(labels):
@@ -75,7 +92,7 @@ def _labelled_images(path: Path, archive: np.lib.npyio.NpzFile, prefix: str) -> 
             f"{path}: '{prefix}labels' must have one label for each of the {len(pixels)} images in "
             f"'{prefix}images', not {len(labels)}"
         )
-    return Images(pixels, labels)
+    return pixels, labels
 
 
 def _array(path: Path, archive: np.lib.npyio.NpzFile, name: str) -> np.ndarray:
@@ -108,11 +125,11 @@ def _pixels(array: np.ndarray, what: str) -> npt.NDArray[np.float32]:
     return array.astype(np.float32)
 
 
-def _labels(array: np.ndarray, what: str) -> npt.NDArray[np.int64]:
-    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
-        raise ValueError(f"{what} must be integers [N], not {array.dtype} {list(array.shape)}")
-    if array.size == 0:
-        raise ValueError(f"{what} must not be empty")
-    if array.min() < 0 or array.max() > np.iinfo(np.int64).max:
-        raise ValueError(f"{what} must count from 0, but they span [{array.min()}, {array.max()}]")
+def _labels(array: np.ndarray, what: str) -> npt.NDArray:
+    if array.ndim != 1 or array.dtype.kind not in "iuU":
+        raise ValueError(f"{what} must be integers or words [N], not {array.dtype} {list(array.shape)}")
+    if array.dtype.kind == "U":
+        return array
+    if array.size and array.max() > np.iinfo(np.int64).max:
+        raise ValueError(f"{what} must be 64-bit integers, but there is {array.max()}")
     return array.astype(np.int64)

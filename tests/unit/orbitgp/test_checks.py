@@ -11,23 +11,6 @@ from orbitgp import checks
 def test_integers_in_range_pass(value):
     result = checks.integer("count", value, least=2, most=5)
     assert result == value and type(result) is int
-
-
-@pytest.mark.parametrize(
-    ("value", "error"), [(1, ValueError), (6, ValueError), (-10, ValueError), (np.int64(7), ValueError)]
-)
-def test_integers_out_of_range_are_named(value, error):
-    with pytest.raises(error, match=f"^count must be an integer of at least 2 and at most 5, got {value}$"):
-        checks.integer("count", value, least=2, most=5)
-
-
-@pytest.mark.parametrize("value", [3.0, "3", None, True, False, np.bool_(True), np.float64(3), [3], np.array([3])])
-def test_what_is_no_integer_is_refused(value):
-    with pytest.raises(TypeError, match=f"^count must be an integer of at least 0, got {re.escape(repr(value))}$"):
-        checks.integer("count", value, least=0)
-
-
-def test_without_a_limit_any_large_integer_passes():
     assert checks.integer("count", 10**30, least=0) == 10**30
 
 
@@ -35,24 +18,7 @@ def test_without_a_limit_any_large_integer_passes():
 def test_numbers_in_range_pass(value):
     result = checks.number("rate", value, least=0.0, most=1.0)
     assert result == value and type(result) is float
-
-
-@pytest.mark.parametrize("value", [-1e-9, 1.001, np.nan, np.inf, -np.inf, np.float32(2)])
-def test_numbers_out_of_range_are_named(value):
-    with pytest.raises(ValueError, match=rf"^rate must be a finite number in \[0, 1\], got {value}$"):
-        checks.number("rate", value, least=0.0, most=1.0)
-
-
-@pytest.mark.parametrize("value", ["0.5", None, True, np.bool_(False), 0.5 + 0j, [0.5], np.array(0.5)])
-def test_what_is_no_number_is_refused(value):
-    with pytest.raises(TypeError, match=rf"^rate must be a finite number in \[0, 1\], got {re.escape(repr(value))}$"):
-        checks.number("rate", value, least=0.0, most=1.0)
-
-
-def test_infinity_is_not_a_number_even_without_a_limit():
     assert checks.number("rate", 1e300, least=0.0) == 1e300
-    with pytest.raises(ValueError, match=r"^rate must be a finite number in \[0, inf\], got inf$"):
-        checks.number("rate", np.inf, least=0.0)
 
 
 @pytest.mark.parametrize("value", [[1, 2, 3], (1.0, 2.0, 3.0), np.array([1, 2, 3], np.float32)])
@@ -62,66 +28,70 @@ def test_vectors_come_back_in_double_precision(value):
 
 
 @pytest.mark.parametrize(
-    ("value", "error", "message"),
-    [
-        ([1, 2], ValueError, r"lower must have shape \(3,\), got \(2,\)"),
-        ([[1, 2, 3]], ValueError, r"lower must have shape \(3,\), got \(1, 3\)"),
-        (1.0, ValueError, r"lower must have shape \(3,\), got \(\)"),
-        ([1, 2, np.nan], ValueError, r"lower must be finite, got \[ 1.  2. nan\]"),
-        ([1, 2, np.inf], ValueError, r"lower must be finite, got \[ 1.  2. inf\]"),
-        ("abc", TypeError, "lower must be 3 numbers, got 'abc'"),
-        ([1, 2, "c"], TypeError, r"lower must be 3 numbers, got \[1, 2, 'c'\]"),
-        ([1, [2], 3], TypeError, r"lower must be 3 numbers, got \[1, \[2\], 3\]"),
-        ([1, 2, 3j], TypeError, r"lower must be 3 numbers, got \[1, 2, 3j\]"),
-    ],
-)
-def test_bad_vectors_are_named(value, error, message):
-    with pytest.raises(error, match=f"^{message}$"):
-        checks.vector("lower", value, 3)
-
-
-def test_one_of_the_words_passes():
-    assert checks.one_of("mode", "warp", ("warp", "tangent")) == "warp"
-
-
-@pytest.mark.parametrize("value", ["Warp", "war", "", None, 3, ["warp"]])
-def test_any_other_word_is_refused(value):
-    with pytest.raises(ValueError, match=f"^mode must be one of 'warp', 'tangent', got {re.escape(repr(value))}$"):
-        checks.one_of("mode", value, ("warp", "tangent"))
-
-
-def test_an_instance_is_handed_back():
-    value = [1]
-    assert checks.instance("items", value, list) is value
-
-
-@pytest.mark.parametrize(("value", "name"), [(1, "int"), (None, "NoneType"), ((1,), "tuple"), (list, "type")])
-def test_what_is_no_instance_is_refused(value, name):
-    with pytest.raises(TypeError, match=f"^items must be a list, got {name}$"):
-        checks.instance("items", value, list)
-
-
-@pytest.mark.parametrize(
     ("value", "shape"), [((6, 5), (6, 5, 1)), ([6, 5, 3], (6, 5, 3)), ((np.int64(2), 2, 1), (2, 2, 1))]
 )
 def test_image_shapes_have_three_sides(value, shape):
     assert checks.image_shape(value) == shape
 
 
+def test_words_and_instances_are_handed_back():
+    assert checks.one_of("mode", "warp", ("warp", "tangent")) == "warp"
+    value = [1]
+    assert checks.instance("items", value, list) is value
+
+
+def refusals(check, allowed, values):
+    return [(check, value, f"{allowed}, got {re.escape(repr(value))}") for value in values]
+
+
+def count(value):
+    return checks.integer("count", value, least=2, most=5)
+
+
+def rate(value):
+    return checks.number("rate", value, least=0.0, most=1.0)
+
+
+def lower(value):
+    return checks.vector("lower", value, 3)
+
+
+def mode(value):
+    return checks.one_of("mode", value, ("warp", "tangent"))
+
+
+def items(value):
+    return checks.instance("items", value, list)
+
+
+COUNT = "count must be an integer of at least 2 and at most 5"
+RATE = r"rate must be a finite number in \[0, 1\]"
+
+
 @pytest.mark.parametrize(
-    ("value", "message"),
+    ("check", "value", "message"),
     [
-        ((6,), r"shape must be \(H, W\) or \(H, W, C\), got \(6,\)"),
-        ((6, 5, 3, 1), r"shape must be \(H, W\) or \(H, W, C\), got \(6, 5, 3, 1\)"),
-        (28, r"shape must be \(H, W\) or \(H, W, C\), got 28"),
-        (None, r"shape must be \(H, W\) or \(H, W, C\), got None"),
-        ((1, 5), r"shape\[0\] must be an integer of at least 2, got 1"),
-        ((6, -5), r"shape\[1\] must be an integer of at least 2, got -5"),
-        ((6, 5, 0), r"shape\[2\] must be an integer of at least 1, got 0"),
-        ((6, 5.0), r"shape\[1\] must be an integer of at least 2, got 5.0"),
-        ("28", r"shape\[0\] must be an integer of at least 2, got '2'"),
+        *refusals(count, COUNT, [1, 6, -10, 3.0, "3", None, True, np.bool_(True), np.float64(3), [3], np.array([3])]),
+        *refusals(rate, RATE, [-1e-9, 1.001, np.nan, np.inf, "0.5", None, True, 0.5 + 0j, [0.5], np.array(0.5)]),
+        *refusals(mode, "mode must be one of 'warp', 'tangent'", ["Warp", "war", "", None, 3, ["warp"]]),
+        (lambda value: checks.number("rate", value, least=0.0), np.inf, r"rate must be .* in \[0, inf\], got inf"),
+        (lower, [1, 2], r"lower must have shape \(3,\), got \(2,\)"),
+        (lower, [[1, 2, 3]], r"lower must have shape \(3,\), got \(1, 3\)"),
+        (lower, 1.0, r"lower must have shape \(3,\), got \(\)"),
+        (lower, [1, 2, np.nan], r"lower must be finite, got \[ 1.  2. nan\]"),
+        (lower, [1, 2, "c"], r"lower must be 3 numbers, got \[1, 2, 'c'\]"),
+        (lower, [1, [2], 3], r"lower must be 3 numbers, got \[1, \[2\], 3\]"),
+        (lower, [1, 2, 3j], r"lower must be 3 numbers, got \[1, 2, 3j\]"),
+        (items, (1,), "items must be a list, got tuple"),
+        (items, list, "items must be a list, got type"),
+        (checks.image_shape, (6,), r"shape must be \(H, W\) or \(H, W, C\), got \(6,\)"),
+        (checks.image_shape, 28, r"shape must be \(H, W\) or \(H, W, C\), got 28"),
+        (checks.image_shape, (1, 5), r"shape\[0\] must be an integer of at least 2, got 1"),
+        (checks.image_shape, (6, 5, 0), r"shape\[2\] must be an integer of at least 1, got 0"),
+        (checks.image_shape, (6, 5.0), r"shape\[1\] must be an integer of at least 2, got 5.0"),
+        (checks.image_shape, "28", r"shape\[0\] must be an integer of at least 2, got '2'"),
     ],
 )
-def test_bad_image_shapes_are_named(value, message):
+def test_what_is_refused_is_named(check, value, message):
     with pytest.raises((ValueError, TypeError), match=f"^{message}$"):
-        checks.image_shape(value)
+        check(value)

@@ -15,11 +15,6 @@ def some_points(count: int = 4, dimension: int = 2) -> Points:
     return Points(np.zeros((count, dimension)), np.ones((count, 1)))
 
 
-def test_images_know_their_number_and_shape() -> None:
-    assert len(some_images()) == 3
-    assert some_images().shape == (2, 4, 3)
-
-
 def test_inputs_are_row_major() -> None:
     data = some_images()
     X = data.inputs()
@@ -27,26 +22,16 @@ def test_inputs_are_row_major() -> None:
     for n, i, j, c in np.ndindex(*data.images.shape):
         assert X[n, (i * 4 + j) * 3 + c] == data.images[n, i, j, c]
     assert data.inputs(np.float32).dtype == np.float32
-
-
-def test_inputs_are_a_copy() -> None:
-    data = some_images()
-    data.inputs(np.float32)[:] = 7
+    data.inputs(np.float32)[:] = 7  # of a copy
     assert data.images.max() <= 1
-
-
-def test_inputs_refuse_an_integer_type() -> None:
     with pytest.raises(ValueError, match="dtype must be a floating type"):
-        some_images().inputs(np.int64)
-
-
-def test_take_the_first() -> None:
-    assert np.array_equal(some_images().take(2).labels, [0, 1])
-    assert len(some_images().take(np.int64(3))) == 3
+        data.inputs(np.int64)
 
 
 @pytest.mark.parametrize("indices", [[2, 0, 0], (2, 0, 0), np.array([2, 0, 0], np.uint8)])
-def test_take_by_index(indices: object) -> None:
+def test_take_by_count_and_by_index(indices: object) -> None:
+    assert np.array_equal(some_images().take(2).labels, [0, 1])
+    assert len(some_images().take(np.int64(3))) == 3
     taken = some_images().take(indices)  # type: ignore[arg-type]
     assert np.array_equal(taken.labels, [2, 0, 0])
     assert np.array_equal(taken.images, some_images().images[[2, 0, 0]])
@@ -57,11 +42,9 @@ def test_take_by_index(indices: object) -> None:
     [
         (0, "count must be an integer of at least 1 and at most 3"),
         (4, "at most 3"),
-        (True, "count must be an integer"),
         (1.0, "count must be an integer"),
         ([3], "indices must lie in 0 … 2, not 3"),
         ([-1], "indices must lie in 0 … 2, not -1"),
-        ([0.5], "indices must be integers"),
         ([True, False, True], "indices must be integers"),
         ([[0]], r"indices must be integers \[n\], not int64 \[1, 1\]"),
         (np.zeros(0, int), "must not be empty"),
@@ -85,7 +68,6 @@ GOOD_LABELS = np.zeros(2, np.int64)
         (GOOD_PIXELS[..., 0], GOOD_LABELS, r"images must be \[N, H, W, C\], not \[2, 3, 3\]"),
         (GOOD_PIXELS[:0], GOOD_LABELS[:0], "images must not be empty"),
         (GOOD_PIXELS + 1.5, GOOD_LABELS, r"images must lie in \[0, 1\], but they span \[1.5, 1.5\]"),
-        (GOOD_PIXELS - 0.5, GOOD_LABELS, r"images must lie in \[0, 1\]"),
         (GOOD_PIXELS * np.float32("nan"), GOOD_LABELS, r"images must lie in \[0, 1\], but they span \[nan"),
         (GOOD_PIXELS, GOOD_LABELS.astype(np.int32), "labels must be int64, not int32"),
         (GOOD_PIXELS, GOOD_LABELS[:, None], r"labels must be \[N\], not \[2, 1\]"),
@@ -103,6 +85,16 @@ def test_image_data_has_one_shape() -> None:
         ImageData("pair", some_images(), some_images(shape=(4, 4, 3)))
 
 
+def test_classes_name_the_labels() -> None:
+    images = some_images()
+    assert ImageData("own", images, images).classes == (0, 1, 2)
+    assert ImageData("named", images, images, ("cat", "dog", "owl")).classes == ("cat", "dog", "owl")
+    signs = Images(images.images, np.array([-1, 1, -1]))
+    assert ImageData("signs", signs, signs).classes == (-1, 1)
+    with pytest.raises(ValueError, match="pair: there are 2 classes but a label 2"):
+        ImageData("pair", images, images, ("cat", "dog"))
+
+
 def test_point_data_has_one_dimension() -> None:
     assert len(PointData("pair", some_points(4), some_points(5)).test) == 5
     with pytest.raises(ValueError, match="pair: training inputs have 2 dimensions but test inputs 3"):
@@ -114,10 +106,8 @@ def test_point_data_has_one_dimension() -> None:
     [
         (np.zeros((2, 2), np.float32), np.zeros((2, 1)), "X must be float64, not float32"),
         (np.zeros(2), np.zeros((2, 1)), r"X must be \[N, D\], not \[2\]"),
-        (np.zeros((0, 2)), np.zeros((0, 1)), "X must not be empty"),
         (np.zeros((2, 2)), np.zeros(2), r"Y must be \[N, 1\], not \[2\]"),
         (np.zeros((2, 2)), np.zeros((3, 1)), r"Y must be \[2, 1\] for this X, not \[3, 1\]"),
-        (np.zeros((2, 2)), np.zeros((2, 2)), r"Y must be \[2, 1\]"),
         (np.full((2, 2), np.inf), np.zeros((2, 1)), "X must be finite"),
         (np.zeros((2, 2)), np.full((2, 1), np.nan), "Y must be finite"),
     ],
@@ -139,11 +129,9 @@ def test_one_hot_has_its_one_at_the_label(labels: list[int]) -> None:
     ("labels", "classes", "message"),
     [
         ([0, 3], 3, "labels must lie in 0 … 2, not 3"),
-        ([-1, 0], 3, "labels must lie in 0 … 2, not -1"),
         ([0.0, 1.0], 3, "labels must be integers"),
         ([[0], [1]], 3, "labels must be integers"),
         ([0], 0, "classes must be an integer of at least 1"),
-        ([0], True, "classes must be an integer"),
     ],
 )
 def test_one_hot_refuses(labels: object, classes: int, message: str) -> None:

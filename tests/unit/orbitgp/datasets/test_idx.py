@@ -44,12 +44,10 @@ def test_parse_returns_the_array(array: np.ndarray) -> None:
     ("content", "message"),
     [
         (b"", "file: an idx file of bytes starts with 00000802, not $"),
-        (b"<htm", "not 3c68746d"),
         (bytes([0, 0, 8, 1, 0, 0, 0, 0]), "starts with 00000802, not 00000801"),
         (bytes([0, 0, 13, 2]) + bytes(8), "starts with 00000802, not 00000d02"),
         (bytes([0, 0, 8, 2, 0, 0]), "the header needs 12 bytes, but there are only 6"),
         (bytes([0, 0, 8, 2]) + struct.pack(">2I", 2, 3) + bytes(5), r"promises \(2, 3\), 6 elements, but 5"),
-        (bytes([0, 0, 8, 2]) + struct.pack(">2I", 2, 3) + bytes(7), r"promises \(2, 3\), 6 elements, but 7"),
         (
             bytes([0, 0, 8, 2]) + struct.pack(">2I", 2**32 - 1, 2**32 - 1),
             "18446744065119617025 elements, but 0",
@@ -70,60 +68,41 @@ def test_parse_never_fails_otherwise(content: bytes) -> None:
 
 
 @pytest.mark.parametrize("name", ["file", "file.gz"])
-@pytest.mark.parametrize("level", [None, 1, 9])
+@pytest.mark.parametrize("level", [None, 9])
 def test_plain_and_packed_whatever_the_name(tmp_path: Path, name: str, level: int | None) -> None:
     path = tmp_path / name
     path.write_bytes(CONTENT if level is None else gzip.compress(CONTENT, level))
     assert read_verified(path, EXPECTED) == CONTENT
 
 
-def test_a_flipped_byte(tmp_path: Path) -> None:
-    flipped = bytearray(CONTENT)
-    flipped[100] ^= 1
-    for content in (bytes(flipped), gzip.compress(bytes(flipped))):
-        text = complaint(tmp_path / "file", content)
-        assert "its bytes are not the ones expected" in text
-        assert hashlib.sha256(flipped).hexdigest() in text
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (CONTENT[:100] + bytes([CONTENT[100] ^ 1]) + CONTENT[101:], "its bytes are not the ones expected"),
+        (CONTENT[:-1], f"too short, {len(CONTENT) - 1} bytes where {len(CONTENT)} were expected"),
+        (b"", "too short, 0 bytes"),
+        (CONTENT + b"\0", f"longer than the {len(CONTENT)} bytes"),
+        (b"<!DOCTYPE html><html>", "looks like an HTML page"),
+        (b"\n <html><body>403", "looks like an HTML page"),
+    ],
+    ids=["flipped", "short", "empty", "long", "page", "page after a space"],
+)
+def test_other_bytes_plain_or_packed_are_told(tmp_path: Path, content: bytes, says: str) -> None:
+    for form in (content, gzip.compress(content)):
+        text = complaint(tmp_path / "file.gz", form)
+        assert says in text
+        assert hashlib.sha256(content).hexdigest() in text
 
 
-def test_a_short_file(tmp_path: Path) -> None:
-    for content in (CONTENT[:-1], gzip.compress(CONTENT[:-1])):
-        text = complaint(tmp_path / "file", content)
-        assert f"too short, {len(CONTENT) - 1} bytes where {len(CONTENT)} were expected" in text
-    assert "too short, 0 bytes" in complaint(tmp_path / "file", b"")
-
-
-def test_a_long_file(tmp_path: Path) -> None:
-    for content in (CONTENT + b"\0", gzip.compress(CONTENT + b"\0")):
-        assert f"longer than the {len(CONTENT)} bytes" in complaint(tmp_path / "file", content)
-
-
-@pytest.mark.parametrize("page", [b"<!DOCTYPE html><html>", b"\n <html><body>403", b'<?xml version="1.0"?>'])
-def test_an_html_page(tmp_path: Path, page: bytes) -> None:
-    for content in (page, gzip.compress(page)):
-        text = complaint(tmp_path / "file.gz", content)
-        assert "looks like an HTML page" in text
-        assert hashlib.sha256(page).hexdigest() in text
-
-
-def test_a_truncated_packing(tmp_path: Path) -> None:
-    content = gzip.compress(CONTENT)[:-20]
-    text = complaint(tmp_path / "file.gz", content)
-    assert "cannot be unpacked" in text and hashlib.sha256(content).hexdigest() in text
-
-
-def test_damage_inside_the_packing(tmp_path: Path) -> None:
-    packed = gzip.compress(b"digits" * 800)
-    for place in (3, 12, len(packed) - 6):  # the header, the compressed part, the check sum
+def test_damage_to_the_packing(tmp_path: Path) -> None:
+    cut = gzip.compress(CONTENT)[:-20]
+    text = complaint(tmp_path / "file.gz", cut)
+    assert "cannot be unpacked" in text and hashlib.sha256(cut).hexdigest() in text
+    packed = gzip.compress(CONTENT)
+    for place in (3, 12, len(packed) - 6, len(packed) - 8):  # the header, the compressed part, length and check sum
         damaged = bytearray(packed)
         damaged[place] ^= 0xFF
         assert "file.gz: it" in complaint(tmp_path / "file.gz", bytes(damaged))
-
-
-def test_a_wrong_check_sum_around_the_right_bytes(tmp_path: Path) -> None:
-    packed = bytearray(gzip.compress(CONTENT))
-    packed[-8] ^= 1
-    assert "cannot be unpacked" in complaint(tmp_path / "file.gz", bytes(packed))
 
 
 def test_a_bomb_is_not_expanded(tmp_path: Path) -> None:

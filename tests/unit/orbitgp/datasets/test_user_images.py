@@ -8,21 +8,23 @@ import pytest
 from orbitgp.datasets import images
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (10, 4, 5), np.uint8)
-LABELS = np.arange(10) % 3
+FLOATS = PIXELS / 255
+LABELS = np.arange(10) % 2
 
 
 def save(folder: Path, **arrays: Any) -> Path:
     path = folder / "mine.npz"
-    np.savez(path, **{"images": PIXELS, "labels": LABELS, **arrays})
+    np.savez_compressed(path, **{"images": PIXELS, "labels": LABELS, **arrays})
     return path
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.float16, np.float32, np.float64])
-@pytest.mark.parametrize("channels", [None, 1, 3])
+@pytest.mark.parametrize(
+    ("dtype", "channels"), [(np.uint8, None), (np.uint8, 3), (np.float16, None), (np.float32, 1), (np.float64, 3)]
+)
 def test_every_form_of_pixels(tmp_path: Path, dtype: type, channels: int | None) -> None:
     pixels = PIXELS if channels is None else np.stack([PIXELS] * channels, axis=-1)
     scaled = pixels if dtype is np.uint8 else (pixels / 255).astype(dtype)
-    data = images(save(tmp_path, images=scaled, test_images=scaled[:2], test_labels=LABELS[:2]))
+    data = images(str(save(tmp_path, images=scaled, test_images=scaled[:2], test_labels=LABELS[:2])))
     assert data.name == "mine"
     assert data.train.shape == (4, 5, channels or 1)
     np.testing.assert_allclose(data.train.images.reshape(pixels.shape), pixels / 255, atol=1e-3)
@@ -30,66 +32,53 @@ def test_every_form_of_pixels(tmp_path: Path, dtype: type, channels: int | None)
     assert (len(data.train), len(data.test)) == (10, 2)
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.int64, np.uint64])
-def test_every_integer_label(tmp_path: Path, dtype: type) -> None:
-    data = images(save(tmp_path, labels=LABELS.astype(dtype)))
+@pytest.mark.parametrize(
+    ("names", "dtype"),
+    [((0, 1), np.uint8), ((-1, 1), np.int16), ((3, 2**62), np.int64), ((1, 300), np.uint64), (("cat", "dog"), None)],
+)
+def test_labels_count_from_zero_and_classes_keep_their_names(tmp_path: Path, names: tuple, dtype: Any) -> None:
+    labels = np.array(names, dtype)[1 - LABELS]
+    data = images(save(tmp_path, labels=labels, test_images=PIXELS[:1], test_labels=labels[:1]))
+    assert data.classes == names
     assert data.train.labels.dtype == np.int64
+    assert [data.classes[k] for k in data.train.labels] == labels.tolist()
+    assert data.test.labels.tolist() == [1]
 
 
 def test_split_is_disjoint_complete_and_seeded(tmp_path: Path) -> None:
-    path = save(tmp_path, labels=np.arange(10))
+    path = save(tmp_path)
     data = images(path, test_fraction=0.3, seed=1)
-    assert len(data.test) == 3
-    assert sorted([*data.train.labels, *data.test.labels]) == list(range(10))
-    for part in (data.train, data.test):
-        np.testing.assert_allclose(part.images[..., 0] * 255, PIXELS[part.labels], atol=1e-4)
-    assert np.array_equal(images(path, 0.3, 1).test.labels, data.test.labels)
-    assert {tuple(images(path, 0.3, seed).test.labels) for seed in range(5)} != {tuple(data.test.labels)}
-
-
-def test_compressed_files_and_paths_as_text(tmp_path: Path) -> None:
-    path = tmp_path / "small.npz"
-    np.savez_compressed(path, images=PIXELS, labels=LABELS)
-    assert images(str(path)).name == "small"
-
-
-FLOATS = PIXELS / 255
+    assert (len(data.train), len(data.test)) == (7, 3)
+    found = np.concatenate([data.train.images, data.test.images])[..., 0] * 255
+    place = np.array([int(np.abs(PIXELS - image).sum((1, 2)).argmin()) for image in found])
+    assert sorted(place) == list(range(10))
+    assert np.array_equal(np.concatenate([data.train.labels, data.test.labels]), LABELS[place])
+    assert np.array_equal(images(path, 0.3, 1).test.images, data.test.images)
+    assert not np.array_equal(images(path, 0.3, 2).test.images, data.test.images)
 
 
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
         ({"images": PIXELS.astype(np.int64)}, "'images' must be uint8 or floating, not int64"),
-        ({"images": PIXELS > 9}, "'images' must be uint8 or floating, not bool"),
-        (
-            {"images": PIXELS.astype(np.float32)},
-            r"'images' are floating and must lie in \[0, 1\].*span \[0, 249\]",
-        ),
+        ({"images": PIXELS.astype(np.float32)}, r"'images' are floating and must lie in \[0, 1\].*span \[0, 249\]"),
         ({"images": FLOATS - 0.5}, r"must lie in \[0, 1\], but they span \[-0.5"),
         ({"images": np.where(PIXELS > 200, np.nan, FLOATS)}, "'images' must be finite"),
         ({"images": PIXELS[0]}, r"'images' must be \[N, H, W\] or \[N, H, W, C\].*not \[4, 5\]"),
-        ({"images": PIXELS[..., None, None]}, r"not \[10, 4, 5, 1, 1\]"),
         ({"images": PIXELS[:0]}, r"not empty, not \[0, 4, 5\]"),
         ({"images": np.array([object()] * 10)}, "'images' must be a plain array of numbers.*allow_pickle"),
-        ({"labels": LABELS.astype(float)}, r"'labels' must be integers \[N\], not float64 \[10\]"),
-        ({"labels": LABELS > 0}, "'labels' must be integers .* not bool"),
-        ({"labels": np.array(list("abcdefghij"))}, "'labels' must be integers"),
-        ({"labels": LABELS[:, None]}, r"'labels' must be integers \[N\], not int64 \[10, 1\]"),
-        ({"labels": LABELS[:0]}, "'labels' must not be empty"),
-        ({"labels": LABELS - 1}, r"'labels' must count from 0, but they span \[-1, 1\]"),
-        ({"labels": LABELS.astype(np.uint64) + np.uint64(2**63)}, "'labels' must count from 0"),
+        ({"labels": LABELS.astype(float)}, r"'labels' must be integers or words \[N\], not float64 \[10\]"),
+        ({"labels": LABELS > 0}, "'labels' must be integers or words .* not bool"),
+        ({"labels": LABELS[:, None]}, r"'labels' must be integers or words \[N\], not int64 \[10, 1\]"),
+        ({"labels": LABELS.astype(np.uint64) + np.uint64(2**63)}, "'labels' must be 64-bit integers"),
         ({"labels": LABELS[:9]}, "'labels' must have one label for each of the 10 images in 'images', not 9"),
+        ({"labels": np.full(10, 7)}, "two classes at least, but all to train on are 7"),
+        ({"test_images": PIXELS, "test_labels": LABELS + 1}, r"must be among those to train on, \[0, 1\]"),
+        ({"test_images": PIXELS, "test_labels": LABELS.astype(str)}, "must be among those to train on"),
         ({"test_images": PIXELS}, "expected an array 'test_labels'"),
         ({"test_labels": LABELS}, "expected an array 'test_images'"),
-        ({"test_images": PIXELS, "test_labels": LABELS[:4]}, "'test_labels' must have one label"),
-        (
-            {"test_images": PIXELS[:, :3], "test_labels": LABELS},
-            r"'test_images' must be \(4, 5, 1\).*\(3, 5, 1\)",
-        ),
-        (
-            {"images": PIXELS[:1], "labels": LABELS[:1]},
-            "test_fraction 0.2 of 1 leaves 1 to train and 0 to test",
-        ),
+        ({"test_images": PIXELS[:, :3], "test_labels": LABELS}, r"'test_images' must be \(4, 5, 1\).*\(3, 5, 1\)"),
+        ({"images": PIXELS[:1], "labels": LABELS[:1]}, "test_fraction 0.2 of 1 leaves 1 to train and 0 to test"),
     ],
 )
 def test_refuses_the_file(tmp_path: Path, arrays: dict[str, np.ndarray], message: str) -> None:
@@ -99,18 +88,13 @@ def test_refuses_the_file(tmp_path: Path, arrays: dict[str, np.ndarray], message
     assert str(path) in str(caught.value)
 
 
-def test_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"nowhere\.npz: no such file"):
-        images(tmp_path / "nowhere.npz")
-    with pytest.raises(FileNotFoundError, match="no such file"):
-        images(tmp_path)
-
-
-def test_missing_array(tmp_path: Path) -> None:
-    path = tmp_path / "mine.npz"
-    np.savez(path, pictures=PIXELS, labels=LABELS)
+def test_missing_file_and_missing_array(tmp_path: Path) -> None:
+    for path in (tmp_path / "nowhere.npz", tmp_path):
+        with pytest.raises(FileNotFoundError, match="no such file"):
+            images(path)
+    np.savez(tmp_path / "mine.npz", pictures=PIXELS, labels=LABELS)
     with pytest.raises(ValueError, match=r"expected an array 'images', but found only \['labels', 'pictures'\]"):
-        images(path)
+        images(tmp_path / "mine.npz")
 
 
 def test_not_an_npz(tmp_path: Path) -> None:
@@ -119,13 +103,6 @@ def test_not_an_npz(tmp_path: Path) -> None:
         np.save(file, PIXELS)
     with pytest.raises(ValueError, match="expected an npz file"):
         images(path)
-    path.write_text("<html>not found</html>")
-    with pytest.raises(ValueError, match="expected an npz file"):
-        images(path)
-
-
-def test_a_zip_of_something_else(tmp_path: Path) -> None:
-    path = tmp_path / "mine.npz"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("images", "not an array")
         archive.writestr("labels.npy", "nor this")
@@ -134,7 +111,8 @@ def test_a_zip_of_something_else(tmp_path: Path) -> None:
 
 
 def test_a_damaged_array(tmp_path: Path) -> None:
-    path = save(tmp_path)
+    path = tmp_path / "mine.npz"
+    np.savez(path, images=PIXELS, labels=LABELS)
     content = bytearray(path.read_bytes())
     content[content.find(PIXELS.tobytes()) + 7] ^= 0xFF
     path.write_bytes(content)
@@ -145,13 +123,10 @@ def test_a_damaged_array(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"test_fraction": -0.1}, "test_fraction must be"),
         ({"test_fraction": 1.1}, "test_fraction must be"),
-        ({"test_fraction": "half"}, "test_fraction must be"),
         ({"test_fraction": 0}, "leaves 10 to train and 0 to test"),
         ({"test_fraction": 1}, "leaves 0 to train and 10 to test"),
         ({"seed": -1}, "seed must be an integer"),
-        ({"seed": True}, "seed must be an integer"),
     ],
 )
 def test_refuses_the_argument(tmp_path: Path, arguments: dict[str, Any], message: str) -> None:
