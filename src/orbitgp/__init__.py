@@ -1,9 +1,46 @@
-"""Gaussian processes whose invariances are learned from the marginal likelihood.
+"""
+Gaussian processes that learn which transformations of their inputs do not matter.
 
-Importing this package loads none of its parts, and so no TensorFlow: ``orbitgp.datasets`` and whatever draws
-figures from finished results stay quick to start.
+    kernel = orbitgp.Invariant(gpflow.kernels.SquaredExponential(), orbitgp.orbits.Affine((28, 28)))
+    model = orbitgp.InvariantSVGP(kernel, gpflow.likelihoods.Gaussian(), Z, num_latent_gps=10, num_data=len(X))
+    orbitgp.fit(model, (X, Y))
+
+Names are loaded when they are first used: importing this package loads no TensorFlow.
 """
 
+from importlib import import_module
 from importlib.metadata import version
+from typing import Any
 
+#: public names and the modules that have them
+_HOMES = {
+    "InvariantSVGP": "models",
+    "InvariantPosterior": "posteriors",
+    "Invariant": "kernels",
+    "BasePoints": "inducing",
+    "place": "inducing",
+    "Groups": "schemes",
+    "FullOrbit": "schemes",
+    "WithoutReplacement": "schemes",
+    "paper_scheme": "schemes",
+    "PolyaGammaBernoulli": "likelihoods",
+    "fit": "fitting.loop",
+    "Fitted": "fitting.loop",
+    "Recipe": "optimizers.recipe",
+}
+_MODULES = ("datasets", "inducing", "insensitivity", "kernels", "likelihoods", "models", "orbits", "schemes")
+
+__all__ = sorted([*_HOMES, *_MODULES, "__version__"])
 __version__ = version("orbitgp")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -7,15 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 import tensorflow as tf
+from check_shapes import check_shapes
 from gpflow.base import TensorType
 from scipy.stats import norm
 
 from orbitgp import checks
-from orbitgp._ops.precision import in_precision
-from orbitgp.models import PREDICTED_TOGETHER, InvariantSVGP
+from orbitgp._ops.blocks import map_blocks
+from orbitgp.models import InvariantSVGP
 from orbitgp.orbits.sampling import split
+from orbitgp.posteriors import InvariantPosterior
 
 VIEWS = ("prior", "posterior")
+TOGETHER = 64  # pairs of inputs, each with two independent sets of draws
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class Insensitivity:
     @property
     def bound(self) -> np.ndarray:
         """[N, P, K], the lemma: with L = ε E[…]², the probability is below 1/ε = E[…]²/L."""
-        return np.minimum(1.0, self.expected_square[:, :, None] / self.thresholds)
+        return np.clip(self.expected_square[:, :, None] / self.thresholds, 0.0, 1.0)
 
 
 def insensitivity(
@@ -45,19 +48,22 @@ def insensitivity(
     """
     P([f(x) − f(x_a)]² > L) over both f and x_a ~ p(x_a | x), and the bound of the lemma beside it.
 
-    Given x_a the difference is Gaussian, so its tail is exact, and only x_a is drawn. Under the prior the kernel is
-    scaled to k(x, x) = 1 as in the appendix, since without that a constant f would be the least sensitive of all.
+    Given x_a, the difference d = f(x) − f(x_a) is Gaussian, so its tail is exact, and only x_a is drawn. Its moments
+    come from two independent sets of draws, each the same for x and x_a: the mean from both, E d² from products of one
+    with the other, which are unbiased however few the draws are. Under the prior the kernel is scaled to k(x, x) = 1 as
+    in the appendix, since without that a constant f would be the least sensitive of all.
 
     :param X: [N, D]
     :param thresholds: [K], values of L, each more than 0.
     :param view: ``"prior"`` (f ~ GP(0, k_f), scaled) or ``"posterior"`` (f ~ q).
     :param draws: how many x_a for each input.
-    :param samples: draws from the orbit behind each value of f, where the orbit is not finite.
+    :param samples: draws from the orbit behind each value of f, where the orbit is not finite; even.
     """
     checks.instance("model", model, InvariantSVGP)
     checks.one_of("view", view, VIEWS)
     checks.integer("draws", draws, least=1)
-    checks.integer("samples", samples, least=1)
+    if checks.integer("samples", samples, least=2) % 2:
+        raise ValueError(f"samples must be even, to make two sets, got {samples}")
     limits = checks.vector("thresholds", thresholds, len(thresholds))
     if not len(limits) or np.any(limits <= 0):
         raise ValueError(f"thresholds must be one or more numbers above 0, got {limits}")
@@ -67,34 +73,53 @@ def insensitivity(
     N = X.shape[0]
     moved = model.kernel.orbit.sample(X, 1, draws, split(start, 0))[:, 0]
     first, second = tf.repeat(X, draws, axis=0), tf.reshape(moved, [N * draws, -1])
-    if view == "prior":
-        variance = 2 * (1 - _prior_correlation(model, first, second, samples, split(start, 1)))
-        mean = tf.zeros_like(variance)
-    else:
-        mean, variance = model.difference(first, second, samples=samples, seed=split(start, 1))
-    mean, variance = (np.asarray(part, np.float64).reshape(N, draws, -1) for part in (mean, variance))
-    tails = _tail(mean[..., None], variance[..., None], np.sqrt(limits))
-    return Insensitivity(limits, tails.mean(axis=1), (np.square(mean) + variance).mean(axis=1))
+    measure = _prior_moments if view == "prior" else _posterior_moments
+    found = measure(model, first, second, samples // 2, split(start, 1))
+    mean, square = (np.asarray(part, np.float64).reshape(N, draws, -1) for part in found)
+    tails = _tail(mean[..., None], (square - np.square(mean))[..., None], np.sqrt(limits))
+    return Insensitivity(limits, tails.mean(axis=1), square.mean(axis=1))
 
 
 def _tail(mean: np.ndarray, variance: np.ndarray, distance: np.ndarray) -> np.ndarray:
-    """P(|d| > distance) for d ~ N(mean, variance); a variance of zero is a sure value."""
+    """P(|d| > distance) for d ~ N(mean, variance); a variance of zero, or an estimate below it, is a sure value."""
     scale = np.sqrt(np.maximum(variance, np.finfo(np.float64).tiny))
     return norm.sf((distance - mean) / scale) + norm.cdf((-distance - mean) / scale)
 
 
-def _prior_correlation(model: InvariantSVGP, X: tf.Tensor, X2: tf.Tensor, samples: int, seed: tf.Tensor) -> tf.Tensor:
-    """k_f(x, x')/√(k_f(x, x) k_f(x', x')), row by row, [N, 1]"""
-    found = []
-    for number in range(0, X.shape[0], PREDICTED_TOGETHER):
-        rows = slice(number, number + PREDICTED_TOGETHER)
-        sides = [
-            model.scheme.draw_for_prediction(model.kernel.orbit, side[rows], samples, split(split(seed, number), i))
-            for i, side in enumerate((X, X2))
-        ]
-        size = tf.shape(sides[0])[1]
-        K = in_precision(model.kernel.base, model.compute_dtype)(tf.concat(sides, axis=1))
-        within, within2 = (tf.reduce_mean(block, axis=[1, 2]) for block in (K[:, :size, :size], K[:, size:, size:]))
-        across = tf.reduce_mean(K[:, :size, size:], axis=[1, 2])
-        found.append(across / tf.sqrt(within * within2))
-    return tf.minimum(tf.concat(found, axis=0), 1.0)[:, None]
+@check_shapes("X: [N, D]", "X2: [N, D]", "return[0]: [N, P]", "return[1]: [N, P]")
+def _posterior_moments(
+    model: InvariantSVGP, X: tf.Tensor, X2: tf.Tensor, samples: int, seed: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Unbiased estimates of E d and E d² for d = f(x) − f(x') under q, row by row."""
+    posterior, dtype = model.posterior(), model.q_mu.dtype
+    differences = tf.constant([[1, -1, 0, 0], [0, 0, 1, -1]], dtype)
+
+    def measure(number: tf.Tensor, rows: tf.Tensor, rows2: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        means, covariance = posterior.functionals(_two_sets(posterior, rows, rows2, samples, seed), differences)
+        shift, shift2 = (model.mean_function(tf.cast(side, dtype)) for side in (rows, rows2))
+        one, other = means[:, 0] + shift - shift2, means[:, 1] + shift - shift2
+        return 0.5 * (one + other), one * other + covariance[:, 0, 1]
+
+    return map_blocks(measure, (X, X2), TOGETHER, (dtype, dtype))
+
+
+@check_shapes("X: [N, D]", "X2: [N, D]", "return[0]: [N, 1]", "return[1]: [N, 1]")
+def _prior_moments(
+    model: InvariantSVGP, X: tf.Tensor, X2: tf.Tensor, samples: int, seed: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """E d = 0 and E d² = 2 (1 − k(x, x')/√(k(x, x) k(x', x'))), row by row, each k from one set with the other."""
+    posterior, dtype = model.posterior(), model.q_mu.dtype
+
+    def measure(number: tf.Tensor, rows: tf.Tensor, rows2: tf.Tensor) -> tuple[tf.Tensor]:
+        K = tf.cast(posterior.prior_covariance(_two_sets(posterior, rows, rows2, samples, seed)), dtype)
+        across = 0.5 * (K[:, 0, 3] + K[:, 1, 2])
+        return (2 * tf.maximum(1 - across / tf.sqrt(K[:, 0, 2] * K[:, 1, 3]), 0.0)[:, None],)
+
+    (square,) = map_blocks(measure, (X, X2), TOGETHER, (dtype,))
+    return tf.zeros_like(square), square
+
+
+def _two_sets(posterior: InvariantPosterior, X: tf.Tensor, X2: tf.Tensor, samples: int, seed: tf.Tensor) -> tf.Tensor:
+    """[N, 4, S, D]: draws for x and for x' by one set of uniforms, then for both by another."""
+    sets = [posterior.draw(side, samples, split(seed, i)) for i in (0, 1) for side in (X, X2)]
+    return tf.stack(sets, axis=1)

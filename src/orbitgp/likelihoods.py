@@ -35,6 +35,13 @@ class Moments:
         """[N, P], of E f² = μ² + σ²"""
         return self.mean_square + self.variance
 
+    def shifted(self, by: tf.Tensor) -> Moments:
+        """
+        :param by: [N, P] or [N, 1], known numbers that are added to f.
+        """
+        square = self.mean_square + 2 * by * self.mean + tf.square(by)
+        return Moments(self.mean + by, square, self.variance)
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -61,6 +68,14 @@ class Sites(NamedTuple):
         """
         return self.linear * mean - 0.5 * self.precision * second + self.constant
 
+    def of_remainder(self, known: tf.Tensor) -> Sites:
+        """
+        :param known: [N, P] or [N, 1], the part m of f = m + h that is known.
+        :return: the same function, of h.
+        """
+        linear = self.linear - self.precision * known
+        return Sites(linear, self.precision, self.constant + known * (self.linear - 0.5 * self.precision * known))
+
 
 def quadratic_sites(likelihood: Likelihood, batch: Batch, independent_second: Callable[[], tf.Tensor]) -> Sites:
     """
@@ -77,7 +92,7 @@ def _sites(likelihood: Likelihood, batch: Batch, independent_second: Callable[[]
     if isinstance(likelihood, PolyaGammaBernoulli):
         return polya_gamma_sites(batch.Y, likelihood.tilt(batch, independent_second))
     if isinstance(likelihood, Gaussian):
-        noise = likelihood.variance_at(batch.X)
+        noise = likelihood.variance_at(tf.cast(batch.X, batch.Y.dtype))
         return Sites(batch.Y / noise, 1 / noise, -0.5 * (tf.math.log(2 * np.pi * noise) + tf.square(batch.Y) / noise))
     raise TypeError(
         f"the bound of {type(likelihood).__name__} is not linear in the moments of q(f), so that samples of the orbit "

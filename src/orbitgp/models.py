@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import gpflow
 import numpy as np
 import tensorflow as tf
-from check_shapes import check_shapes, inherit_check_shapes
+from check_shapes import check_shapes, inherit_check_shapes, register_get_shape
 from gpflow import Parameter
 from gpflow.base import InputData, MeanAndVariance, TensorType
 from gpflow.covariances import Kuu
+from gpflow.functions import MeanFunction
 from gpflow.likelihoods import Likelihood
 from gpflow.models import GPModel
 from gpflow.models.training_mixins import ExternalDataTrainingLossMixin
@@ -27,11 +27,11 @@ from orbitgp.inducing import BasePoints
 from orbitgp.kernels import Invariant
 from orbitgp.likelihoods import Batch, Moments, Sites, expected_log_density, quadratic_sites
 from orbitgp.orbits.sampling import split
+from orbitgp.posteriors import InvariantPosterior
 from orbitgp.schemes import (
     Groups,
     PairWeights,
     Scheme,
-    all_pairs,
     average,
     square_norm_of_average,
     square_of_average,
@@ -39,8 +39,6 @@ from orbitgp.schemes import (
 )
 
 COVARIANCES = ("shared", "per_output")
-ONE_GROUP = all_pairs(1)  # all draws of a prediction are one group, and its average is what is predicted
-PREDICTED_TOGETHER = 256  # inputs
 
 
 @dataclass(frozen=True)
@@ -65,9 +63,22 @@ class Quadratic:
         return self.constant + fit - 0.5 * outputs * tf.reduce_sum(self.precision * covariance)
 
 
+class SharedRoot(Parameter):
+    """q_sqrt [1, M, M] of a q whose outputs, several of them, all have the same covariance."""
+
+
+@register_get_shape(SharedRoot)
+def _refuse_shared_root(shaped: SharedRoot, context: Any) -> Any:
+    """GPflow's own functions of q_sqrt, its ``NaturalGradient`` among them, want a covariance for each output."""
+    raise ValueError(
+        f"this q_sqrt, {list(shaped.shape)}, is one covariance for all outputs, and GPflow wants one for each; make "
+        'the model with covariance="per_output", or train it by orbitgp.fit, which takes natural steps with one'
+    )
+
+
 class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
     """
-    f(x) = E_a g(x_a) with inducing variables u = g(Z) and q(u), trained on an unbiased estimate of the bound.
+    f(x) = m(x) + E_a g(x_a) with inducing variables u = g(Z) and q(u), trained on an unbiased estimate of the bound.
 
     The bound needs k_fu and k_ff only through terms that :mod:`orbitgp.schemes` estimates without bias from draws
     of the orbit; k_uu and the KL divergence are exact. Orbit and kernel parameters are learned by gradients through
@@ -78,12 +89,15 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         self,
         kernel: Invariant,
         likelihood: Likelihood,
-        inducing_variable: BasePoints,
+        inducing_variable: BasePoints | TensorType,
         *,
+        mean_function: MeanFunction | None = None,
         num_latent_gps: int = 1,
+        q_mu: TensorType | None = None,
+        q_sqrt: TensorType | None = None,
         num_data: int | None = None,
         scheme: Scheme | None = None,
-        covariance: str = "shared",
+        covariance: str | None = None,
         whiten: bool = True,
         precision: str = "float64",
         block: int | None = None,
@@ -95,12 +109,15 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         """
         :param kernel: base kernel and orbit.
         :param likelihood: one that :func:`orbitgp.likelihoods.expected_log_density` knows.
-        :param inducing_variable: points of g.
+        :param inducing_variable: points of g, or an array Z [M, D] of them.
+        :param mean_function: m(x), which should be invariant itself; zero if None.
         :param num_latent_gps: P, the number of outputs; all have the same kernel.
+        :param q_mu: [M, P] a first mean of q; zero if None.
+        :param q_sqrt: [1, M, M] or [P, M, M] a first root of its covariance; the identity if None.
         :param num_data: N, if ``elbo`` gets minibatches.
         :param scheme: how to draw from the orbit; two Sobol groups of eight by default.
         :param covariance: ``"shared"``: one covariance of q(u) for all outputs, which loses nothing with a Gaussian
-            likelihood of one noise variance; ``"per_output"``: one for each.
+            likelihood of one noise variance; ``"per_output"``: one for each. As ``q_sqrt`` has it, or else shared.
         :param whiten: whether q is over v with u = L v, L Lᵀ = k_uu.
         :param precision: ``"float64"``, or ``"mixed"``: the orbit and the base kernel between draws and Z in float32,
             k_uu, its factor and all solves in float64. It turns TensorFloat-32 off in this process.
@@ -116,14 +133,13 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         """
         checks.instance("kernel", kernel, Invariant)
         checks.instance("likelihood", likelihood, Likelihood)
-        checks.instance("inducing_variable", inducing_variable, BasePoints)
         outputs = checks.integer("num_latent_gps", num_latent_gps, least=1)
-        super().__init__(kernel, likelihood, None, outputs)
-        self.inducing_variable = inducing_variable
+        super().__init__(kernel, likelihood, mean_function, outputs)
+        is_points = isinstance(inducing_variable, BasePoints)
+        self.inducing_variable = inducing_variable if is_points else BasePoints(inducing_variable)
         self.num_data = None if num_data is None else checks.integer("num_data", num_data, least=1)
         self.scheme: Scheme = checks.instance("scheme", Groups() if scheme is None else scheme, Scheme)
         self.scheme.check(kernel.orbit)
-        checks.one_of("covariance", covariance, COVARIANCES)
         checks.one_of("precision", precision, PRECISIONS)
         self.whiten = whiten
         self.compute_dtype = tf.float32 if precision == "mixed" else gpflow.default_float()
@@ -135,20 +151,27 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
             raise ValueError(
                 "compiled=True works on the whole batch, since XLA cannot leave a loop's results; drop block"
             )
-        self._training_averages, self._training_terms = self._orbit_averages, self._quadratic_terms
-        if compiled:
-            self._training_averages = _compiled(self._orbit_averages)
-            self._training_terms = _compiled(self._quadratic_terms)
+        self.compiled = compiled
         self.prediction_samples = checks.integer("prediction_samples", prediction_samples, least=1)
         self.seed = checks.integer("seed", seed, least=0)
 
         jitter = gpflow.default_jitter() if jitter is None else checks.number("jitter", jitter, least=0.0)
         self.jitter = tf.Variable(jitter, trainable=False, dtype=gpflow.default_float(), name="jitter")
         self._draws = tf.Variable(0, trainable=False, dtype=tf.int64, name="draws")
-        M = inducing_variable.Z.shape[0]
-        self.q_mu = Parameter(np.zeros((M, outputs)))
-        copies = 1 if covariance == "shared" else outputs
-        self.q_sqrt = Parameter(np.tile(np.eye(M), (copies, 1, 1)), transform=triangular())
+        self._init_q(q_mu, q_sqrt, covariance)
+
+    def _init_q(self, q_mu: TensorType | None, q_sqrt: TensorType | None, covariance: str | None) -> None:
+        M, P = self.inducing_variable.Z.shape[0], self.num_latent_gps
+        if covariance is None:
+            covariance = "shared" if q_sqrt is None or np.shape(q_sqrt)[0] == 1 else "per_output"
+        copies = 1 if checks.one_of("covariance", covariance, COVARIANCES) == "shared" else P
+        q_mu = np.zeros((M, P)) if q_mu is None else np.asarray(q_mu)
+        q_sqrt = np.tile(np.eye(M), (copies, 1, 1)) if q_sqrt is None else np.asarray(q_sqrt)
+        for name, value, shape in (("q_mu", q_mu, (M, P)), ("q_sqrt", q_sqrt, (copies, M, M))):
+            if value.shape != shape:
+                raise ValueError(f"{name} must have the shape {shape} (covariance={covariance!r}), got {value.shape}")
+        self.q_mu = Parameter(q_mu)
+        self.q_sqrt = (SharedRoot if copies < P else Parameter)(q_sqrt, transform=triangular())
 
     def maximum_log_likelihood_objective(self, data: Any) -> tf.Tensor:
         """The bound, with new draws at each call."""
@@ -165,7 +188,7 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         """
         batch = self._batch(data)
         seed = self._next_seed() if seed is None else tf.convert_to_tensor(seed)
-        L = tf.linalg.cholesky(self._Kuu())
+        L = tf.linalg.cholesky(self.Kuu())
         moments = self._moments(batch.X, L, split(seed, 0))
         expectations = expected_log_density(
             self.likelihood, batch, moments, lambda: self._moments(batch.X, L, split(seed, 1))
@@ -182,7 +205,7 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         """
         if not self.whiten or self.q_sqrt.shape[0] != 1:
             raise ValueError("the bound is quadratic in one q for all outputs: it needs whiten=True and one covariance")
-        batch, seed, Kuu = self._batch(data), tf.convert_to_tensor(seed), self._Kuu()
+        batch, seed, Kuu = self._batch(data), tf.convert_to_tensor(seed), self.Kuu()
 
         def second_moments() -> tf.Tensor:
             return self._moments(batch.X, tf.linalg.cholesky(Kuu), split(seed, 1)).second
@@ -193,6 +216,7 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
                 f"{type(self.likelihood).__name__} with {self.num_latent_gps} outputs has a precision for each of "
                 "them, and no single covariance of q is the best for all"
             )
+        sites = sites.of_remainder(self._mean_at(batch.X))
         found = self._training_terms(batch.X, self.scheme, sites, whitener(Kuu), split(seed, 0))
         scale = self._scale(batch)
         return Quadratic(*(scale * term for term in found))
@@ -200,7 +224,7 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
     @check_shapes("return: [M, P]")
     def mean_weights(self) -> tf.Tensor:
         """What k_fu is multiplied with for the posterior mean of f."""
-        L = tf.linalg.cholesky(self._Kuu())
+        L = tf.linalg.cholesky(self.Kuu())
         whitened = self.q_mu if self.whiten else tf.linalg.triangular_solve(L, self.q_mu)
         return tf.linalg.triangular_solve(L, whitened, adjoint=True)
 
@@ -213,38 +237,29 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         :param weights: :meth:`mean_weights`, which are the same for all X.
         :param seed: [2] integers that decide the draws.
         """
-        _, Kfu = self._training_averages(tf.cast(X, self.compute_dtype), self.scheme, tf.convert_to_tensor(seed))
-        return tf.matmul(average(Kfu), weights)
+        X = tf.cast(X, self.compute_dtype)
+        _, Kfu = self._training_averages(X, self.scheme, tf.convert_to_tensor(seed))
+        return tf.matmul(average(Kfu), weights) + self._mean_at(X)
 
     def prior_kl(self) -> tf.Tensor:
         """KL(q(u) ‖ p(u)), summed over outputs."""
-        return self._prior_kl(tf.linalg.cholesky(self._Kuu()))
+        return self._prior_kl(tf.linalg.cholesky(self.Kuu()))
+
+    def posterior(self) -> InvariantPosterior:
+        """What the model predicts as it is now, with k_uu factorised once: for many predictions of one model."""
+        return InvariantPosterior(self)
 
     @inherit_check_shapes
     def predict_f(
-        self,
-        Xnew: InputData,
-        full_cov: bool = False,
-        full_output_cov: bool = False,
-        *,
-        samples: int | None = None,
-        seed: TensorType | None = None,
+        self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False, **sampling: Any
     ) -> MeanAndVariance:
         """
-        The posterior of the average of g over ``samples`` draws from each orbit. Its mean is unbiased for that of f;
-        its variance is a variance, never negative, and above that of f by a term that falls with ``samples``. With a
-        finite orbit under a finite scheme, both are exact.
+        Mean and variance of f, which is averaged over the same draws at every input: see :class:`InvariantPosterior`.
 
         :param Xnew: [N, D]
-        :param samples: draws for each input; the model's ``prediction_samples`` if None.
-        :param seed: [2] integers that decide the draws; fixed if None, so that predictions do not change by themselves.
+        :param sampling: ``samples`` and ``seed``, as in :meth:`InvariantPosterior.draw`.
         """
-        samples, seed = self._prediction_settings(samples, seed)
-        Xnew = tf.cast(Xnew, self.compute_dtype)
-        L = tf.linalg.cholesky(self._Kuu())
-        predict = self._predict_jointly if full_cov else self._predict_marginals
-        mean, variance = predict(Xnew, L, samples, seed)
-        return mean, _between_outputs(variance, full_cov) if full_output_cov else variance
+        return self.posterior().predict_f(Xnew, full_cov, full_output_cov, **sampling)
 
     def predict_y(
         self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False, **sampling: Any
@@ -257,7 +272,7 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         if full_cov or full_output_cov:
             raise ValueError("predict_y gives a mean and a variance for each target; it has no full covariance")
         mean, variance = self.predict_f(Xnew, **sampling)
-        return self.likelihood.predict_mean_and_var(Xnew, mean, variance)
+        return self.likelihood.predict_mean_and_var(tf.cast(Xnew, mean.dtype), mean, variance)
 
     def predict_log_density(
         self, data: Any, full_cov: bool = False, full_output_cov: bool = False, **sampling: Any
@@ -271,35 +286,7 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
             raise ValueError("predict_log_density treats each target by itself; it has no full covariance")
         X, Y = data
         mean, variance = self.predict_f(X, **sampling)
-        return self.likelihood.predict_log_density(X, mean, variance, Y)
-
-    @check_shapes("X: [N, D]", "X2: [N, D]", "return[0]: [N, P]", "return[1]: [N, P]")
-    def difference(
-        self, X: TensorType, X2: TensorType, *, samples: int | None = None, seed: TensorType | None = None
-    ) -> MeanAndVariance:
-        """
-        Posterior mean and variance of f(x) − f(x'), row by row: how far the model tells x' from x.
-
-        :param X: [N, D]
-        :param X2: [N, D]
-        :param samples: and
-        :param seed: as in :meth:`predict_f`.
-        """
-        samples, seed = self._prediction_settings(samples, seed)
-        L, kernels = tf.linalg.cholesky(self._Kuu()), self._draw_kernels()
-        width = X.shape[1]
-
-        def predict(number: tf.Tensor, rows: tf.Tensor) -> MeanAndVariance:
-            sides = [
-                self.scheme.draw_for_prediction(self.kernel.orbit, side, samples, split(split(seed, number), i))
-                for i, side in enumerate((rows[:, :width], rows[:, width:]))
-            ]
-            prior, Kfu = _averaged(kernels, tf.stack(sides, axis=1), PairWeights(same=1.0, different=-1.0))
-            return self._condition(L, prior, Kfu[:, :1] - Kfu[:, 1:])
-
-        pairs = tf.cast(tf.concat([X, X2], axis=1), self.compute_dtype)
-        mean, variance = map_blocks(predict, pairs, PREDICTED_TOGETHER, (L.dtype, L.dtype))
-        return mean, variance
+        return self.likelihood.predict_log_density(tf.cast(X, mean.dtype), mean, variance, tf.cast(Y, mean.dtype))
 
     # -- the parts ---------------------------------------------------------------------------------------------------
 
@@ -320,14 +307,11 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         size = tf.cast(tf.shape(batch.Y)[0], batch.Y.dtype)
         return tf.ones_like(size) if self.num_data is None else self.num_data / size
 
-    def _prediction_settings(self, samples: int | None, seed: TensorType | None) -> tuple[int, tf.Tensor]:
-        samples = self.prediction_samples if samples is None else checks.integer("samples", samples, least=1)
-        return samples, tf.constant([self.seed, -1]) if seed is None else tf.convert_to_tensor(seed)
-
     def _next_seed(self) -> tf.Tensor:
         return tf.stack([tf.constant(self.seed, tf.int64), self._draws.assign_add(1)])
 
-    def _Kuu(self) -> tf.Tensor:
+    def Kuu(self) -> tf.Tensor:
+        """[M, M], the prior covariance of u, with the jitter that the model has."""
         return Kuu(self.inducing_variable, self.kernel, jitter=self.jitter)
 
     def _moments(self, X: tf.Tensor, L: tf.Tensor, seed: tf.Tensor) -> Moments:
@@ -343,7 +327,35 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         columns = self._project(L, _as_columns(Kfu))
         means = tf.reshape(tf.matmul(columns, self.q_mu, transpose_a=True), [N, groups, self.num_latent_gps])
         variance = k_ff[:, None] + self._explained_variance(L, columns, groups, weights)
-        return Moments(average(means), square_of_average(means, weights), variance)
+        return Moments(average(means), square_of_average(means, weights), variance).shifted(self._mean_at(X))
+
+    def _mean_at(self, X: tf.Tensor) -> tf.Tensor:
+        """m(x), [N, P], or [N, 1] where all outputs have the same."""
+        return tf.convert_to_tensor(self.mean_function(tf.cast(X, gpflow.default_float())))
+
+    def _training_averages(self, X: tf.Tensor, *others: Any) -> tuple[tf.Tensor, tf.Tensor]:
+        if self.compiled:
+            return self._compiled_averages(tf.stop_gradient(X), *others)
+        return self._orbit_averages(X, *others)
+
+    def _training_terms(self, X: tf.Tensor, *others: Any) -> tuple[tf.Tensor, ...]:
+        if self.compiled:
+            return self._compiled_terms(tf.stop_gradient(X), *others)
+        return self._quadratic_terms(X, *others)
+
+    # Methods, so that a copy of the model has compiled functions of its own. Inputs are data in them: a compiled
+    # function has the derivatives by all of its arguments, wanted or not, and that by images would add up every pixel
+    # of every draw.
+
+    @tf.function(jit_compile=True, autograph=False)
+    def _compiled_averages(self, X: tf.Tensor, scheme: Scheme, seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        return self._orbit_averages(tf.stop_gradient(X), scheme, seed)
+
+    @tf.function(jit_compile=True, autograph=False)
+    def _compiled_terms(
+        self, X: tf.Tensor, scheme: Scheme, sites: Sites, W: tf.Tensor, seed: tf.Tensor
+    ) -> tuple[tf.Tensor, ...]:
+        return self._quadratic_terms(tf.stop_gradient(X), scheme, sites, W, seed)
 
     def _orbit_averages(self, X: tf.Tensor, scheme: Scheme, seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """
@@ -421,54 +433,6 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         covariance = shares * (tf.reduce_sum(tf.square(root)) - log_determinant) - constant
         return 0.5 * (tf.reduce_sum(tf.square(mean)) + covariance)
 
-    def _predict_marginals(self, X: tf.Tensor, L: tf.Tensor, samples: int, seed: tf.Tensor) -> MeanAndVariance:
-        """Mean and variance, each [N, P], some hundred inputs at a time: all draws of a test set would not fit."""
-
-        kernels = self._draw_kernels()
-
-        def predict(number: tf.Tensor, rows: tf.Tensor) -> MeanAndVariance:
-            drawn = self.scheme.draw_for_prediction(self.kernel.orbit, rows, samples, split(seed, number))
-            return self._condition(L, *_averaged(kernels, drawn[:, None], ONE_GROUP))
-
-        mean, variance = map_blocks(predict, X, PREDICTED_TOGETHER, (L.dtype, L.dtype))
-        return mean, variance
-
-    def _condition(self, L: tf.Tensor, prior: tf.Tensor, Kfu: tf.Tensor) -> MeanAndVariance:
-        """
-        :param prior: [N] variances of some linear functions of g.
-        :param Kfu: [N, 1, M] their covariances with u.
-        :return: their means and variances under q, each [N, P].
-        """
-        columns = self._project(L, _as_columns(Kfu))
-        variance = prior[:, None] + self._explained_variance(L, columns, 1, ONE_GROUP)
-        mean = tf.matmul(columns, self.q_mu, transpose_a=True)
-        return mean, tf.broadcast_to(tf.maximum(variance, 0.0), tf.shape(mean))  # rounding can go below zero
-
-    def _predict_jointly(self, X: tf.Tensor, L: tf.Tensor, samples: int, seed: tf.Tensor) -> MeanAndVariance:
-        """Mean [N, P] and covariance [P, N, N] between inputs."""
-        drawn = self.scheme.draw_for_prediction(self.kernel.orbit, X, samples, split(seed, 0))
-        base = in_precision(self.kernel.base, self.compute_dtype)
-        Kff = tf.cast(tf.reduce_mean(base(drawn, drawn), axis=[1, 3]), L.dtype)
-        columns = self._project(L, _as_columns(_averaged(self._draw_kernels(), drawn[:, None], ONE_GROUP)[1]))
-        phi = columns if self.whiten else tf.matmul(L, columns, transpose_a=True)
-        spread = tf.einsum("pmk,mn->pkn", self.q_sqrt, columns)
-        covariance = Kff - tf.matmul(phi, phi, transpose_a=True) + tf.matmul(spread, spread, transpose_a=True)
-        shape = tf.concat([[self.num_latent_gps], tf.shape(Kff)], axis=0)
-        return tf.matmul(columns, self.q_mu, transpose_a=True), tf.broadcast_to(covariance, shape)
-
-
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """
-    By XLA, with the first argument as data: a compiled function has the derivatives by all of its arguments, wanted or
-    not, and that by images would add up every pixel of every draw.
-    """
-
-    @tf.function(jit_compile=True, autograph=False)
-    def compiled(X: tf.Tensor, *others: Any) -> Any:
-        return function(tf.stop_gradient(X), *others)
-
-    return lambda X, *others: compiled(tf.stop_gradient(X), *others)  # no derivative, where else it would be zero
-
 
 def _averaged(kernels: DrawKernels, drawn: tf.Tensor, weights: PairWeights) -> tuple[tf.Tensor, tf.Tensor]:
     """
@@ -484,10 +448,3 @@ def _averaged(kernels: DrawKernels, drawn: tf.Tensor, weights: PairWeights) -> t
 def _as_columns(Kfu: tf.Tensor) -> tf.Tensor:
     """[N, G, M] → [M, N G]"""
     return tf.transpose(tf.reshape(Kfu, [-1, tf.shape(Kfu)[2]]))
-
-
-def _between_outputs(variance: tf.Tensor, full_cov: bool) -> tf.Tensor:
-    """Outputs are independent: [N, P] → [N, P, P], or [P, N, N] → [N, P, N, P]."""
-    if not full_cov:
-        return tf.linalg.diag(variance)
-    return tf.transpose(tf.linalg.diag(tf.transpose(variance, [1, 2, 0])), [0, 2, 1, 3])

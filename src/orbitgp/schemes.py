@@ -21,6 +21,7 @@ from gpflow.base import TensorType
 
 from orbitgp import checks
 from orbitgp.orbits import SAMPLERS, FiniteOrbit, Orbit
+from orbitgp.orbits.sampling import uniforms
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ class Scheme(abc.ABC):
     def draw_for_prediction(self, orbit: Orbit, X: TensorType, samples: int, seed: TensorType) -> tf.Tensor:
         """
         :param samples: how many draws, where the orbit cannot be listed.
-        :return: [N, S, D], one set of points whose plain average stands for the orbit's.
+        :return: [N, S, D], points whose plain average stands for the orbit's; at every input the same transformations.
         """
 
 
@@ -172,9 +173,11 @@ class Groups(Scheme):
         """Any orbit can be drawn from."""
 
     def draw_for_prediction(self, orbit: Orbit, X: TensorType, samples: int, seed: TensorType) -> tf.Tensor:
-        """One group of ``samples``."""
+        """``samples`` draws by the scheme's sampler, made of the same uniforms at every input."""
         checks.integer("samples", samples, least=1)
-        return orbit.sample(X, 1, samples, seed, self.sampler)[:, 0]
+        X = tf.convert_to_tensor(X)
+        U = uniforms(1, 1, samples, orbit.num_uniforms, seed, self.sampler, X.dtype)
+        return orbit.transform(X, tf.repeat(U[0], tf.shape(X)[0], axis=0))
 
 
 def paper_scheme(samples: int) -> Groups:

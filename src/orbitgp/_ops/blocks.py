@@ -17,32 +17,48 @@ def map_blocks(
     function: BlockFunction, X: TensorType | tuple[TensorType, ...], rows: int, dtypes: Sequence[tf.DType]
 ) -> tuple[tf.Tensor, ...]:
     """
-    :param function: (number of the block, [rows, …], …) → tensors [rows, …], each row on its own.
-    :param X: [N, …], or several of these; the last block is filled up with copies of the last row, and what comes of
-        the copies is dropped.
+    :param function: (number of the block, [rows, …], …) → tensors [rows, …], each row on its own. The last block has
+        the rows that are left.
+    :param X: [N, …], N ≥ 1, or several of these.
     :param dtypes: of the tensors that ``function`` returns.
     :return: tensors [N, …]
     """
     inputs = [tf.convert_to_tensor(tensor) for tensor in (X if isinstance(X, tuple) else (X,))]
     checks.integer("rows", rows, least=1)
-    results = tf.map_fn(
+    if inputs[0].shape[0] is not None and inputs[0].shape[0] <= rows:
+        return function(tf.constant(0), *inputs)
+    count = -(-tf.shape(inputs[0])[0] // rows)
+
+    def one(number: tf.Tensor, *found: tf.TensorArray) -> tuple[Any, ...]:
+        results = function(number, *(tensor[number * rows : (number + 1) * rows] for tensor in inputs))
+        return number + 1, *(array.write(number, part) for array, part in zip(found, results, strict=True))
+
+    empty = (tf.TensorArray(dtype, count, infer_shape=False, element_shape=None) for dtype in dtypes)
+    _, *found = tf.while_loop(
+        lambda number, *_: number < count,
         # there is nothing to convert, and AutoGraph would read every function below it anew in each process
-        tf.autograph.experimental.do_not_convert(lambda block: function(*block)),
-        (tf.range(_count(inputs[0], rows)), *(_cut(tensor, rows) for tensor in inputs)),
-        fn_output_signature=tuple(dtypes),
+        tf.autograph.experimental.do_not_convert(one),
+        (tf.constant(0), *empty),
         parallel_iterations=1,
     )
-    return tuple(_join(result, inputs[0], rows) for result in results)
+    return tuple(array.concat() for array in found)
 
 
 def checkpointed(function: Callable[..., tf.Tensor], inputs: tuple[tf.Tensor, ...], rows: int) -> tf.Tensor:
     """
-    ``function(*inputs)`` in blocks, keeping nothing but the inputs: the backward pass evaluates each block again.
+    ``function(*inputs)`` in blocks, keeping nothing but the inputs: the backward pass evaluates each block again. All
+    blocks have one size, for which a compiled function is compiled once: the last is filled up with copies of the last
+    row, and what comes of them is dropped.
 
     :param function: tensors [rows, …] → [rows, …], of the first one's type, each row on its own.
     :param inputs: tensors [N, …], all of which gradients reach; the work for one that nobody asks for falls away
         where TensorFlow compiles a graph.
     """
+
+    def in_whole_blocks(function: BlockFunction, inputs: tuple[tf.Tensor, ...], dtype: tf.DType) -> tf.Tensor:
+        N = tf.shape(inputs[0])[0]
+        filled = tuple(tf.concat([X, tf.repeat(X[-1:], -N % rows, axis=0)], axis=0) for X in inputs)
+        return map_blocks(function, filled, rows, (dtype,))[0][:N]
 
     @tf.custom_gradient
     def mapped(*inputs: tf.Tensor) -> Any:
@@ -54,30 +70,11 @@ def checkpointed(function: Callable[..., tf.Tensor], inputs: tuple[tf.Tensor, ..
                     result = function(*values)
                 return (tape.gradient(result, values[wanted], output_gradients=arriving),)
 
-            return map_blocks(backward, (*inputs, upstream), rows, (inputs[wanted].dtype,))[0]
+            return in_whole_blocks(backward, (*inputs, upstream), inputs[wanted].dtype)
 
         def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, ...]:
             return tuple(gradient_of(i, upstream) for i in range(len(inputs)))
 
-        return map_blocks(lambda number, *blocks: (function(*blocks),), inputs, rows, (inputs[0].dtype,))[0], gradient
+        return in_whole_blocks(lambda number, *blocks: (function(*blocks),), inputs, inputs[0].dtype), gradient
 
     return mapped(*inputs)
-
-
-def _count(X: tf.Tensor, rows: int) -> tf.Tensor:
-    return -(-tf.shape(X)[0] // rows)
-
-
-def _cut(X: tf.Tensor, rows: int) -> tf.Tensor:
-    """[N, …] → [blocks, rows, …], filled up with copies of the last row: a function that can take it, can take them."""
-    filled = X
-    if X.shape[0] is None or X.shape[0] % rows:  # else no copy is made
-        missing = _count(X, rows) * rows - tf.shape(X)[0]
-        filled = tf.concat([X, tf.repeat(X[-1:], missing, axis=0)], axis=0)
-    return tf.reshape(filled, tf.concat([[-1, rows], tf.shape(X)[1:]], axis=0))
-
-
-def _join(blocks: tf.Tensor, X: tf.Tensor, rows: int) -> tf.Tensor:
-    """[blocks, rows, …] → [N, …], as many rows as X has."""
-    joined = tf.reshape(blocks, tf.concat([[-1], tf.shape(blocks)[2:]], axis=0))
-    return joined if X.shape[0] is not None and X.shape[0] % rows == 0 else joined[: tf.shape(X)[0]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 from collections.abc import Mapping
 from contextlib import suppress
@@ -51,21 +52,32 @@ class Snapshot:
         return copy.deepcopy(self.history)
 
 
-def save(folder: Path, snapshot: Snapshot, config_digest: str) -> Path:
+def data_digest(*arrays: np.ndarray) -> str:
+    """
+    :return: a sha256 over types, shapes and values, in hexadecimal digits: a checkpoint belongs to its data too.
+    """
+    total = hashlib.sha256()
+    for array in map(np.ascontiguousarray, arrays):
+        total.update(f"{array.dtype.str} {array.shape}".encode())
+        total.update(array.data)
+    return total.hexdigest()
+
+
+def save(folder: Path, snapshot: Snapshot, identity: str) -> Path:
     """
     Writes a checkpoint whole, then removes all but the newest ``KEPT``.
 
-    :param config_digest: of the run this belongs to.
+    :param identity: what it belongs to: a digest of data, settings and code.
     """
     path = folder / f"checkpoint-{int(snapshot.values['step']):09d}.npz"
-    about = np.array(json.dumps({"config_digest": config_digest, "history": asdict(snapshot.history)}))
+    about = np.array(json.dumps({"identity": identity, "history": asdict(snapshot.history)}))
     write_npz(path, {"about": about, **snapshot.values})
     for old in sorted(folder.glob(PATTERN))[:-KEPT]:
         old.unlink(missing_ok=True)
     return path
 
 
-def newest(folder: Path, variables: Mapping[str, tf.Variable], config_digest: str) -> tuple[Snapshot | None, list[str]]:
+def newest(folder: Path, variables: Mapping[str, tf.Variable], identity: str) -> tuple[Snapshot | None, list[str]]:
     """
     :param variables: which values of which shapes a checkpoint must have.
     :return: the newest whole checkpoint, or None if there is none; and a line about each that could not be used.
@@ -73,7 +85,7 @@ def newest(folder: Path, variables: Mapping[str, tf.Variable], config_digest: st
     trouble: list[str] = []
     for path in sorted(folder.glob(PATTERN), reverse=True):
         try:
-            return _load(path, variables, config_digest), trouble
+            return _load(path, variables, identity), trouble
         except DamagedFile as error:
             trouble.append(f"checkpoint passed over: {error}")
     return None, trouble
@@ -92,17 +104,17 @@ def discard_leftovers(folder: Path) -> None:
             path.unlink()
 
 
-def _load(path: Path, variables: Mapping[str, tf.Variable], config_digest: str) -> Snapshot:
+def _load(path: Path, variables: Mapping[str, tf.Variable], identity: str) -> Snapshot:
     arrays = read_npz(path, ["about", *variables])
     try:
         about = json.loads(str(arrays["about"]))
-        belongs_to = str(about["config_digest"])
+        belongs_to = str(about["identity"])
         history = History(**about["history"])
         history.timing = [(int(step), float(seconds)) for step, seconds in history.timing]
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedFile(f"{path} does not say what it is: {error}") from error
-    if belongs_to != config_digest:
-        raise DamagedFile(f"{path} belongs to another configuration, {belongs_to[:12]}")
+    if belongs_to != identity:
+        raise DamagedFile(f"{path} belongs to other data or settings, {belongs_to[:12]}")
     for name, variable in variables.items():
         if arrays[name].shape != tuple(variable.shape) or arrays[name].dtype != variable.dtype.as_numpy_dtype:
             raise DamagedFile(

@@ -29,18 +29,17 @@ class TestScore:
 class Tester:
     """Scores a model on test data, compiled once."""
 
-    def __init__(self, model: InvariantSVGP, X: np.ndarray, Y: np.ndarray, samples: int) -> None:
+    def __init__(self, model: InvariantSVGP, X: np.ndarray, Y: np.ndarray) -> None:
         """
         :param X: [N, D]
         :param Y: [N, P] targets: one-hot rows, or −1 and +1 in a single column.
-        :param samples: draws from the orbit for each image.
         """
         self._X, self._Y = tf.constant(X, model.compute_dtype), tf.constant(Y, gpflow.default_float())
 
         @tf.function(autograph=False)
         def predict(X: tf.Tensor, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            mean, variance = model.predict_f(X, samples=samples)
-            return mean, model.likelihood.predict_log_density(X, mean, variance, Y)
+            mean, variance = model.predict_f(X)
+            return mean, model.likelihood.predict_log_density(tf.cast(X, mean.dtype), mean, variance, Y)
 
         self._predict = predict
 
@@ -90,15 +89,22 @@ class WholeBound:
         return Quadratic(*total)
 
 
+def bounds_of(model: InvariantSVGP, quadratics: list[Quadratic]) -> np.ndarray:
+    """[passes], the bound of the model's q under each estimate."""
+    root = tf.convert_to_tensor(model.q_sqrt)[0]
+    covariance = tf.matmul(root, root, transpose_b=True)
+    return np.array([float(q(tf.convert_to_tensor(model.q_mu), covariance) - model.prior_kl()) for q in quadratics])
+
+
 def named_parameters(model: InvariantSVGP) -> dict[str, float]:
     """The few numbers that describe a model: kernel, noise and orbit; vectors by component."""
     found: dict[str, float] = {}
-    base = model.kernel.base
-    _add(found, "kernel.variance", base.variance)
-    _add(found, "kernel.lengthscale", base.lengthscales)
-    if not isinstance(model.likelihood, PolyaGammaBernoulli):
-        _add(found, "likelihood.variance", model.likelihood.variance)
     orbit = model.kernel.orbit
+    for path, parameter in parameter_dict(model.kernel.base).items():
+        _add(found, f"kernel{path.replace('lengthscales', 'lengthscale')}", parameter)
+    if not isinstance(model.likelihood, PolyaGammaBernoulli):  # whose network is large
+        for path, parameter in parameter_dict(model.likelihood).items():
+            _add(found, f"likelihood{path}", parameter)
     names = orbit.names if isinstance(orbit, BoxAffineOrbit) else None
     for path, parameter in parameter_dict(orbit).items():
         _add(found, f"orbit{path}", parameter, names)

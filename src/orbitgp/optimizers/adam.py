@@ -8,9 +8,7 @@ import tensorflow as tf
 from gpflow.base import TensorType
 
 from orbitgp import checks
-
-#: whether each number of a variable has a second moment of its own, or each row
-SCALES = ("element", "row")
+from orbitgp.optimizers.recipe import INDUCING_SCALES
 
 BETA_1 = 0.9
 
@@ -37,7 +35,7 @@ class Adam:
         :param variables: what it moves.
         :param scale: ``"element"`` or ``"row"``.
         """
-        self._by_row = checks.one_of("scale", scale, SCALES) == "row"
+        self._by_row = checks.one_of("scale", scale, INDUCING_SCALES) == "row"
         self._moved = list(variables)
         self._first = [tf.Variable(tf.zeros_like(variable), trainable=False) for variable in variables]
         self._second = [tf.Variable(tf.zeros_like(self._squares(variable)), trainable=False) for variable in variables]

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 import tensorflow as tf
 
 from orbitgp import checks
+from orbitgp.optimizers.recipe import Recipe
 from orbitgp.orbits.sampling import split
-
-KINDS = ("drawn", "shuffled", "hard")
 
 SHARE = 0.5  # of a hard batch that is drawn by how wrong the model is
 
 
-def make_batches(count: int, settings: Mapping[str, Any]) -> Batches:
+def make_batches(count: int, recipe: Recipe) -> Batches:
     """
     :param count: N, how many rows there are.
-    :param settings: ``batch``, how many rows a step takes; ``batches``, one of ``KINDS``, ``"drawn"`` where nothing is
-        said.
+    :param recipe: says how many rows a step takes, and which.
     """
-    kind = checks.one_of("optimiser.batches", settings.get("batches", "drawn"), KINDS)
-    if kind == "hard":
-        return HardBatches(count, settings["batch"])
-    return Batches(count, settings["batch"], shuffled=kind == "shuffled")
+    if recipe.batches == "hard":
+        return HardBatches(count, recipe.batch)
+    return Batches(count, recipe.batch, shuffled=recipe.batches == "shuffled")
 
 
 class Batches:

@@ -9,8 +9,7 @@ from gpflow.base import Module, TensorType
 from orbitgp import checks
 from orbitgp._ops.triangular import inverse_triangle
 from orbitgp.models import InvariantSVGP, Quadratic
-
-SCALES = ("ceiling", "precision")
+from orbitgp.optimizers.recipe import NATURAL_SCALES
 
 
 class NaturalPosterior(Module):
@@ -39,7 +38,7 @@ class NaturalPosterior(Module):
         :param scale: what C is: ``"ceiling"``, or ``"precision"`` for the natural gradient, to see what it is worth.
         """
         super().__init__()
-        self._model, self._scale = model, checks.one_of("scale", scale, SCALES)
+        self._model, self._scale = model, checks.one_of("scale", scale, NATURAL_SCALES)
         root = np.array(model.q_sqrt)[0]
         precision = np.linalg.inv(root @ root.T)
         self.mean = tf.Variable(model.q_mu, trainable=False, name="mean")

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from orbitgp import checks
 from orbitgp.likelihoods import IndependentGroups, slope
 from orbitgp.models import InvariantSVGP
 from orbitgp.optimizers.adam import Adam
 from orbitgp.optimizers.batches import HardBatches, make_batches
 from orbitgp.optimizers.natural import NaturalPosterior
+from orbitgp.optimizers.recipe import Recipe
 from orbitgp.optimizers.schedules import cosine, geometric
 from orbitgp.orbits.sampling import split
 
-KINDS = ("natural", "adam")
 BATCH, DRAWS, LOOK = 0, 1, 2  # streams of random numbers in a step
 
 #: images for each inducing point in the first estimate of q: several, so that no direction is left unseen
@@ -27,35 +25,31 @@ START_IMAGES = 4
 LOOKS = 30
 
 
-class Optimiser:
+class Optimizer:
     """
     Everything that training changes, and the compiled step that changes it. All randomness comes from the seed and
     the number of the step, so that a state that is saved and restored goes on as if nothing had happened.
     """
 
-    def __init__(self, model: InvariantSVGP, data: tuple[Any, Any], settings: Mapping[str, Any], seed: int) -> None:
+    def __init__(self, model: InvariantSVGP, data: tuple[Any, Any], recipe: Recipe, seed: int) -> None:
         """
         :param model: what is trained.
         :param data: (X, Y), [N, D] and [N, P], all of them; batches are drawn here.
-        :param settings: ``kind``, ``steps``, ``batch``, ``rates`` by group of parameters, ``warmup``, ``floor``, and
-            for the natural kind ``natural`` with ``first``, ``last`` and ``scale``. What
-            :func:`~orbitgp.optimizers.batches.make_batches` takes, and ``inducing_scale`` (see :class:`Adam`), which is
-            ``"element"`` where nothing else is said.
+        :param recipe: which steps, how many, how far.
         :param seed: decides batches and draws.
         """
-        checks.one_of("optimiser.kind", settings["kind"], KINDS)
-        self._model, self._settings, self._seed = model, settings, seed
+        self._model, self._recipe, self._seed = model, recipe, seed
         self._X = tf.constant(data[0], model.compute_dtype)
         self._Y = tf.constant(data[1], model.q_mu.dtype)
-        self._batches = make_batches(self._X.shape[0], settings)
-        self._between_looks = -(-settings["steps"] // LOOKS)
+        self._batches = make_batches(self._X.shape[0], recipe)
+        self._between_looks = -(-recipe.steps // LOOKS)
         self.step = tf.Variable(0, trainable=False, dtype=tf.int64, name="step")
         self.posterior: NaturalPosterior | None = None
-        if settings["kind"] == "natural":
-            self.posterior = NaturalPosterior(model, settings["natural"]["scale"])
+        if recipe.kind == "natural":
+            self.posterior = NaturalPosterior(model, recipe.natural.scale)
         self._sites_need_q = any(isinstance(part, IndependentGroups) for part in model.submodules)
         self._groups = _parameter_groups(model, with_posterior=self.posterior is None)
-        scales = {"inducing": settings.get("inducing_scale", "element")}
+        scales = {"inducing": recipe.inducing_scale}
         self._adam = {name: Adam(variables, scales.get(name, "element")) for name, variables in self._groups.items()}
         if self.posterior is not None:
             self._start(self.posterior)
@@ -155,7 +149,7 @@ class Optimiser:
 
     def _one(self) -> tf.Tensor:
         seed = tf.stack([tf.constant(self._seed, tf.int64), self.step])
-        progress = tf.cast(self.step, self._Y.dtype) / self._settings["steps"]
+        progress = tf.cast(self.step, self._Y.dtype) / self._recipe.steps
         rows = self._batches.rows(seed, BATCH)
         batch = (*self._batch(rows), self._batches.weights(rows))
         estimate = self._adam_step if self.posterior is None else self._natural_step
@@ -187,8 +181,7 @@ class Optimiser:
         return bound
 
     def _rho(self, progress: tf.Tensor) -> tf.Tensor:
-        natural = self._settings["natural"]
-        return geometric(progress, natural["first"], natural["last"])
+        return geometric(progress, self._recipe.natural.first, self._recipe.natural.last)
 
     def _adam_step(self, batch: tuple[Any, ...], seed: tf.Tensor, progress: tf.Tensor) -> tf.Tensor:
         variables = [v for group in self._groups.values() for v in group]
@@ -199,11 +192,11 @@ class Optimiser:
         return -loss
 
     def _apply(self, gradients: list[tf.Tensor], progress: tf.Tensor) -> None:
-        share = cosine(progress, self._settings["warmup"], self._settings["floor"])
+        share = cosine(progress, self._recipe.warmup, self._recipe.floor)
         start = 0
         for name, variables in self._groups.items():
             mine = gradients[start : start + len(variables)]
-            self._adam[name].apply(mine, self._settings["rates"][name] * share, self.step)
+            self._adam[name].apply(mine, self._recipe.rates[name] * share, self.step)
             start += len(variables)
 
 

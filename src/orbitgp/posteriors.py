@@ -1,0 +1,152 @@
+"""What a model predicts: the posterior of averages over draws from the orbit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import tensorflow as tf
+from check_shapes import check_shapes
+from gpflow.base import InputData, MeanAndVariance, Module, TensorType
+
+from orbitgp import checks
+from orbitgp._ops.blocks import map_blocks
+from orbitgp._ops.draw_kernels import DrawKernels
+from orbitgp._ops.precision import in_precision
+from orbitgp._ops.triangular import inverse_triangle
+
+if TYPE_CHECKING:
+    from orbitgp.models import InvariantSVGP
+
+PREDICTED_TOGETHER = 256  # inputs: all draws of a test set would not fit into memory
+
+
+class InvariantPosterior(Module):
+    """
+    The posterior of a model as it is now, with k_uu factorised once for all predictions.
+
+    f(x) = E_a g(x_a) is predicted by f̂(x) = (1/S) Σ_s g(t(x, u_s)) with **one** set of uniforms u_1 … u_S for all
+    inputs. So f̂ is a function of x, alone or in a batch, its covariances are those of one process, and f̂(x) − f̂(x) is
+    zero. Its mean is unbiased for that of f over the choice of u; its variance is never negative, and above that of f
+    by a term that falls with S. With a finite orbit under a finite scheme, both are exact.
+    """
+
+    def __init__(self, model: InvariantSVGP) -> None:
+        super().__init__()
+        self._model = model
+        self._whitener = inverse_triangle(tf.linalg.cholesky(model.Kuu()))  # W = L⁻¹
+        mean, root = tf.convert_to_tensor(model.q_mu), tf.convert_to_tensor(model.q_sqrt)
+        self._mean = mean if model.whiten else tf.matmul(self._whitener, mean)  # [M, P], of v = L⁻¹ u
+        self._root = root if model.whiten else tf.matmul(self._whitener, root)  # [1 or P, M, M]
+        base = in_precision(model.kernel.base, model.compute_dtype)
+        self._kernels = DrawKernels(base, tf.cast(model.inducing_variable.Z, model.compute_dtype))
+
+    def draw(self, X: TensorType, samples: int | None = None, seed: TensorType | None = None) -> tf.Tensor:
+        """
+        :param X: [N, D]
+        :param samples: S; the model's ``prediction_samples`` if None.
+        :param seed: [2] integers that decide u; fixed if None, so that predictions do not change by themselves.
+        :return: [N, S, D], t(x, u_s): the points whose average stands for the orbit's.
+        """
+        model = self._model
+        samples = model.prediction_samples if samples is None else checks.integer("samples", samples, least=1)
+        seed = tf.constant([model.seed, -1]) if seed is None else tf.convert_to_tensor(seed)
+        X = tf.cast(X, model.compute_dtype)
+        return model.scheme.draw_for_prediction(model.kernel.orbit, X, samples, seed)
+
+    @check_shapes("drawn: [N, G, n, D]", "weights: [K, G]", "return[0]: [N, K, P]", "return[1]: [N, K, K, Q]")
+    def functionals(self, drawn: TensorType, weights: TensorType) -> MeanAndVariance:
+        """
+        Linear functionals Σ_g w_kg ḡ_g of the averages ḡ_g = mean_n g(x_gn), K of them for each input.
+
+        :param drawn: [N, G, n, D], for each input G groups of n points.
+        :param weights: [K, G]
+        :return: their means [N, K, P], and their covariances [N, K, K, Q], Q = 1 where all outputs have the same.
+        """
+        weights = tf.convert_to_tensor(weights)
+        Kaa, Kfu = (tf.cast(part, weights.dtype) for part in self._kernels(drawn))
+        prior = tf.einsum("kg,ngh,lh->nkl", weights, _between_groups(Kaa, drawn), weights)
+        phi = tf.einsum("kg,ngm->nkm", weights, Kfu) @ tf.transpose(self._whitener)
+        spread = tf.einsum("nkm,qmj->qnkj", phi, self._root)
+        explained = tf.matmul(spread, spread, transpose_b=True) - tf.matmul(phi, phi, transpose_b=True)
+        return phi @ self._mean, tf.transpose(prior + explained, [1, 2, 3, 0])
+
+    @check_shapes("drawn: [N, G, n, D]", "return: [N, G, G]")
+    def prior_covariance(self, drawn: TensorType) -> tf.Tensor:
+        """Of the averages ḡ_g = mean_n g(x_gn) of each input, before any data."""
+        return _between_groups(self._kernels(drawn)[0], drawn)
+
+    def predict_f(
+        self,
+        Xnew: InputData,
+        full_cov: bool = False,
+        full_output_cov: bool = False,
+        *,
+        samples: int | None = None,
+        seed: TensorType | None = None,
+    ) -> MeanAndVariance:
+        """
+        :param Xnew: [N, D]
+        :param samples: and
+        :param seed: as in :meth:`draw`.
+        :return: mean [N, P] and variance [N, P], of f̂; with ``full_cov`` [P, N, N], and so on as GPflow has it.
+        """
+        predict = self._joint if full_cov else self._marginal
+        mean, variance = predict(tf.convert_to_tensor(Xnew), samples, seed)
+        mean += self._model.mean_function(tf.cast(Xnew, mean.dtype))
+        return mean, _between_outputs(variance, full_cov) if full_output_cov else variance
+
+    @check_shapes("X: [N, D]", "X2: [N, D]", "return[0]: [N, P]", "return[1]: [N, P]")
+    def difference(
+        self, X: TensorType, X2: TensorType, *, samples: int | None = None, seed: TensorType | None = None
+    ) -> MeanAndVariance:
+        """
+        Posterior mean and variance of f̂(x) − f̂(x'), row by row: how far the model tells x' from x. Zero for x = x'.
+
+        :param X: [N, D]
+        :param X2: [N, D]
+        :param samples: and
+        :param seed: as in :meth:`draw`.
+        """
+        shift = self._model.mean_function
+
+        def predict(number: tf.Tensor, rows: tf.Tensor, rows2: tf.Tensor) -> MeanAndVariance:
+            drawn = tf.stack([self.draw(side, samples, seed) for side in (rows, rows2)], axis=1)
+            mean, variance = self._single(drawn, [[1.0, -1.0]])
+            return mean + shift(tf.cast(rows, mean.dtype)) - shift(tf.cast(rows2, mean.dtype)), variance
+
+        return map_blocks(predict, (X, X2), PREDICTED_TOGETHER, (self._mean.dtype,) * 2)
+
+    def _marginal(self, X: tf.Tensor, samples: int | None, seed: TensorType | None) -> MeanAndVariance:
+        def predict(number: tf.Tensor, rows: tf.Tensor) -> MeanAndVariance:
+            return self._single(self.draw(rows, samples, seed)[:, None], [[1.0]])
+
+        return map_blocks(predict, X, PREDICTED_TOGETHER, (self._mean.dtype,) * 2)
+
+    def _single(self, drawn: tf.Tensor, weights: list[list[float]]) -> MeanAndVariance:
+        """Mean and variance, each [N, P], of one functional."""
+        mean, covariance = self.functionals(drawn, tf.constant(weights, self._mean.dtype))
+        variance = tf.maximum(covariance[:, 0, 0, :], 0.0)  # rounding can go below zero
+        return mean[:, 0], tf.broadcast_to(variance, tf.shape(mean[:, 0]))
+
+    def _joint(self, X: tf.Tensor, samples: int | None, seed: TensorType | None) -> MeanAndVariance:
+        """Mean [N, P], and covariance between inputs [P, N, N]."""
+        model, drawn = self._model, self.draw(X, samples, seed)
+        base, dtype = in_precision(model.kernel.base, model.compute_dtype), self._mean.dtype
+        Kff = tf.cast(tf.reduce_mean(base(drawn, drawn), axis=[1, 3]), dtype)
+        phi = tf.cast(self._kernels(drawn[:, None])[1][:, 0], dtype) @ tf.transpose(self._whitener)  # [N, M]
+        spread = tf.matmul(phi[None], self._root)
+        covariance = Kff - tf.matmul(phi, phi, transpose_b=True) + tf.matmul(spread, spread, transpose_b=True)
+        return phi @ self._mean, tf.broadcast_to(covariance, [model.num_latent_gps, *tf.unstack(tf.shape(Kff))])
+
+
+def _between_groups(Kaa: tf.Tensor, drawn: TensorType) -> tf.Tensor:
+    """[N, G n, G n], the kernel between all points of an input, → [N, G, G], averaged over pairs of groups."""
+    N, G, n = tf.unstack(tf.shape(drawn)[:3])
+    return tf.reduce_mean(tf.reshape(Kaa, [N, G, n, G, n]), axis=[2, 4])
+
+
+def _between_outputs(variance: tf.Tensor, full_cov: bool) -> tf.Tensor:
+    """Outputs are independent: [N, P] → [N, P, P], or [P, N, N] → [N, P, N, P]."""
+    if not full_cov:
+        return tf.linalg.diag(variance)
+    return tf.transpose(tf.linalg.diag(tf.transpose(variance, [1, 2, 0])), [0, 2, 1, 3])
