@@ -1,9 +1,9 @@
 """
 The paper's claims, each a predicate over the tables, and what the results say of it.
 
-A claim compares numbers of the tables (:mod:`orbitgp_paper.analysis.references`) with each other or with constants. Where
-the left side has a pattern, the comparison must hold for all rows that fit, and the same pattern on the right stands
-for the same value. Nothing here is ever evaluated as code.
+A claim compares numbers of the tables (:mod:`orbitgp_paper.analysis.references`) with each other or with constants.
+Where the left side has a pattern, the comparison must hold for all rows that fit, and the same pattern on the right
+stands for the same value. Nothing here is ever evaluated as code.
 """
 
 from __future__ import annotations
@@ -16,30 +16,26 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from scipy.stats import ttest_ind_from_stats
 
 from orbitgp import files
-from orbitgp_paper import config as configuration
 from orbitgp_paper.analysis.formats import beside, markdown, markdown_table, write_csv
-from orbitgp_paper.analysis.references import ClaimError, NotThere, Reference, Tables, decided, look_up, matching, parse
+from orbitgp_paper.analysis.references import NotThere, Reference, Tables, decided, look_up, matching, parse
+from orbitgp_paper.yaml_files import read_yaml
 
 COLUMNS = ("claim", "where", "verdict", "evidence", "reading")
 VERDICTS = {"holds": "hold", "fails": "fail", "not measured": "not measured"}  # and how many of them are called
 
-COMPARE: dict[str, Callable[[float, float], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
+#: each sign with its comparison, how the evidence writes it, and what it writes where the comparison fails
+SIGNS: dict[str, tuple[Callable[[float, float], bool], str, str]] = {
+    "<": (operator.lt, "<", "≥"),
+    "<=": (operator.le, "≤", ">"),
+    ">": (operator.gt, ">", "≤"),
+    ">=": (operator.ge, "≥", "<"),
 }
-#: how the evidence writes a sign, and what it writes where the comparison fails
-WRITTEN = {"<": ("<", "≥"), "<=": ("≤", ">"), ">": (">", "≤"), ">=": ("≥", "<")}
 
-#: keys that say what a claim asks for; each has exactly one of them
-FORMS = ("all", "any", "same_best", "unmeasured")
-ALLOWED = ("id", "claim", "where", "reading", "given", *FORMS)
-
-#: a comparison of more rows than these is summed up in the evidence
-MANY = 4
+MANY = 4  # a comparison of more rows than these is summed up in the evidence
+TIE = 0.05  # means whose difference has a larger p-value are called a tie
 
 
 @dataclass(frozen=True)
@@ -53,11 +49,15 @@ class Side:
 
 @dataclass(frozen=True)
 class Number:
-    """What a side comes to, how the evidence says it, and the standard error of a mean over seeds (NaN: not known)."""
+    """
+    A side's value and how the evidence says it. Of a mean over seeds also their number and their standard deviation
+    (NaN: not known); a number that is no mean is as exact as a constant.
+    """
 
     value: float
     said: str
-    error: float = 0.0
+    seeds: int = 2
+    std: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -71,41 +71,9 @@ class Outcome:
 
 def read_claims(path: Path) -> list[dict[str, Any]]:
     """
-    :param path: of ``claims.yaml``.
-    :return: the claims, each looked at.
+    :param path: of ``claims.yaml``, whose head says what a claim is made of.
     """
-    claims = configuration.read_yaml(path)
-    try:
-        check_claims(claims)
-    except ClaimError as error:
-        raise ClaimError(f"{path}: {error}") from None
-    return list(claims)
-
-
-def check_claims(claims: Any) -> None:
-    """Raises :class:`ClaimError` where a claim is not one."""
-    if not isinstance(claims, list):
-        raise ClaimError(f"the claims must be a list, not {type(claims).__name__}")
-    seen = set()
-    for i, claim in enumerate(claims):
-        if not isinstance(claim, Mapping):
-            raise ClaimError(f"claim {i} must be a block of keys, not {claim!r}")
-        name = str(claim.get("id", f"claim {i}"))
-        if unknown := [str(key) for key in claim if key not in ALLOWED]:
-            raise ClaimError(f"{name} has the unknown keys {', '.join(unknown)}; allowed are {', '.join(ALLOWED)}")
-        for key in ("id", "claim", "where", *({"reading", "unmeasured"} & set(claim))):
-            if not isinstance(claim.get(key), str) or not claim[key].strip():
-                raise ClaimError(f"{name}.{key} must be text, got {claim.get(key)!r}")
-        if name in seen:
-            raise ClaimError(f"{name} stands twice")
-        seen.add(name)
-        forms = [form for form in FORMS if form in claim]
-        if len(forms) != 1:
-            raise ClaimError(f"{name} must have exactly one of {', '.join(FORMS)}, got {', '.join(forms) or 'none'}")
-        for key in {"all", "any", "given"} & set(claim):
-            _check_comparisons(f"{name}.{key}", claim[key])
-        if "same_best" in claim:
-            _same_rows(f"{name}.same_best", claim["same_best"])
+    return list(read_yaml(path))
 
 
 def judge(claims: Sequence[Mapping[str, Any]], tables: Tables) -> pd.DataFrame:
@@ -114,13 +82,12 @@ def judge(claims: Sequence[Mapping[str, Any]], tables: Tables) -> pd.DataFrame:
     :param tables: by name. What is not there, or is blank, was not measured.
     :return: a row for each claim: claim, where, verdict (holds, fails or not measured), evidence, reading.
     """
-    check_claims(claims)
     rows = []
     for claim in claims:
         try:
             verdict, evidence = _verdict(claim, tables)
-        except ClaimError as error:
-            raise ClaimError(f"{claim['id']}: {error}") from None
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"the claim {claim['id']} cannot be judged: {error}") from error
         rows.append([claim["claim"], claim["where"], verdict, evidence, claim.get("reading", "")])
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
@@ -140,58 +107,12 @@ def write_claims(verdicts: pd.DataFrame, stem: Path, caption: str) -> list[Path]
     return [beside(stem, ".csv"), beside(stem, ".md")]
 
 
-def _check_comparisons(at: str, entries: Any) -> None:
-    if not isinstance(entries, list) or not entries:
-        raise ClaimError(f"{at} must be a list of comparisons, got {entries!r}")
-    for i, entry in enumerate(entries):
-        _sides(f"{at}.{i}", entry)
-
-
-def _sides(at: str, entry: Any) -> tuple[Side, str, Side]:
-    """:return: left, sign and right of a comparison"""
-    if not isinstance(entry, list | tuple) or len(entry) != 3:
-        raise ClaimError(f"{at} must be [number, sign, number], got {entry!r}")
-    left, sign, right = entry
-    if not isinstance(sign, str) or sign not in COMPARE:
-        raise ClaimError(f"{at}: the sign must be one of {', '.join(COMPARE)}, got {sign!r}")
-    if not isinstance(left, str | Mapping):
-        raise ClaimError(f"{at} must begin with table/row/column, got {left!r}")
-    return _side(at, left), sign, _side(at, right)
-
-
-def _side(at: str, value: Any) -> Side:
-    if isinstance(value, str):
-        return Side(parse(at, value))
-    if isinstance(value, Mapping):
-        if "of" not in value or set(value) - {"of", "times", "plus"}:
-            raise ClaimError(f"{at}: a number in a block has the keys of, times and plus, got {dict(value)!r}")
-        times, plus = _constant(at, value.get("times", 1.0)), _constant(at, value.get("plus", 0.0))
-        return Side(parse(at, value["of"]), times, plus)
-    return Side(None, 0.0, _constant(at, value))
-
-
-def _constant(at: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ClaimError(f"{at}: expected table/row/column or a finite number, got {value!r}")
-    return float(value)
-
-
-def _same_rows(at: str, block: Any) -> tuple[Reference, Reference]:
-    """:return: the two columns of the same rows that ``same_best`` speaks of"""
-    if not isinstance(block, Mapping) or set(block) != {"lowest", "highest"}:
-        raise ClaimError(f"{at} must have the keys lowest and highest, got {block!r}")
-    lowest, highest = parse(f"{at}.lowest", block["lowest"]), parse(f"{at}.highest", block["highest"])
-    if (lowest.table, lowest.row) != (highest.table, highest.row):
-        raise ClaimError(f"{at} must name the same rows twice, got {lowest} and {highest}")
-    return lowest, highest
-
-
 def _verdict(claim: Mapping[str, Any], tables: Tables) -> tuple[str, str]:
     """:return: verdict and evidence"""
     if "unmeasured" in claim:
         return "not measured", claim["unmeasured"]
     if "same_best" in claim:
-        outcomes = [_same_best(*_same_rows("same_best", claim["same_best"]), tables)]
+        outcomes = [_same_best(*(parse(claim["same_best"][end]) for end in ("lowest", "highest")), tables)]
     else:
         outcomes = [_outcome(entry, tables) for entry in claim["all" if "all" in claim else "any"]]
     evidence = "; ".join(outcome.evidence for outcome in outcomes)
@@ -208,7 +129,7 @@ def _verdict(claim: Mapping[str, Any], tables: Tables) -> tuple[str, str]:
 
 def _outcome(entry: Any, tables: Tables) -> Outcome:
     """:return: that of one comparison, for all rows that it speaks of"""
-    left, sign, right = _sides("", entry)
+    left, right = _side(entry[0]), _side(entry[2])
     assert left.reference is not None
     try:
         rows = matching(left.reference, tables)
@@ -218,7 +139,7 @@ def _outcome(entry: Any, tables: Tables) -> Outcome:
     for row in rows:
         other = right.reference and decided(right.reference, left.reference, row)
         own = Side(left.reference.at(row), left.times, left.plus)
-        outcomes.append(_compare(own, sign, Side(other, right.times, right.plus), tables))
+        outcomes.append(_compare(own, entry[1], Side(other, right.times, right.plus), tables))
     return _together(outcomes)
 
 
@@ -236,23 +157,40 @@ def _together(outcomes: Sequence[Outcome]) -> Outcome:
     return Outcome(all_held, f"true of {held} among {len(outcomes)}, {which}: {nearest.evidence}")
 
 
+def _side(value: Any) -> Side:
+    if isinstance(value, str):
+        return Side(parse(value))
+    if isinstance(value, Mapping):
+        return Side(parse(value["of"]), float(value.get("times", 1.0)), float(value.get("plus", 0.0)))
+    return Side(None, 0.0, float(value))
+
+
 def _compare(left: Side, sign: str, right: Side, tables: Tables) -> Outcome:
     try:
         first, second = _value(left, tables), _value(right, tables)
     except NotThere as missing:
         return Outcome(None, str(missing))
     a, b = first.value, second.value
-    holds = COMPARE[sign](a, b)
+    compare, written, opposite = SIGNS[sign]
+    holds = compare(a, b)
     scale = max(abs(a), abs(b)) or 1.0
     slack = (b - a if sign.startswith("<") else a - b) / scale if math.isfinite(scale) else math.inf * (2 * holds - 1)
-    said = f"{first.said} {WRITTEN[sign][0 if holds else 1]} {second.said}{_near(first, second)}"
+    said = f"{first.said} {written if holds else opposite} {second.said}{_tie(first, second)}"
     return Outcome(holds, said, slack)
 
 
-def _near(first: Number, second: Number) -> str:
-    """Of means whose order other seeds may well turn round: the verdict stays, and the reader is told."""
-    error = math.hypot(first.error, second.error)
-    return " (by less than two standard errors)" if abs(first.value - second.value) < 2 * error else ""
+def _tie(first: Number, second: Number) -> str:
+    """
+    Of means whose order other seeds may well turn round, by Welch's t test: the verdict stays, and the reader is told.
+    Beside a constant, whose deviation is 0, it is the t test of one sample.
+    """
+    known = min(first.seeds, second.seeds) >= 2 and math.isfinite(first.std + second.std)
+    if not known or first.std == second.std == 0.0:
+        return ""
+    p = ttest_ind_from_stats(
+        first.value, first.std, first.seeds, second.value, second.std, second.seeds, equal_var=False
+    ).pvalue
+    return f" (a tie: Welch's t, p = {p:.2g})" if p > TIE else ""
 
 
 def _same_best(lowest: Reference, highest: Reference, tables: Tables) -> Outcome:
@@ -267,8 +205,8 @@ def _same_best(lowest: Reference, highest: Reference, tables: Tables) -> Outcome
     best, next_best = sorted(low, key=lambda row: low[row].value)[:2]
     chosen, next_chosen = sorted(high, key=lambda row: -high[row].value)[:2]
     said = (
-        f"of {len(rows)}, the lowest is {low[best].said}{_near(low[best], low[next_best])}, "
-        f"the highest {high[chosen].said}{_near(high[chosen], high[next_chosen])}"
+        f"of {len(rows)}, the lowest is {low[best].said}{_tie(low[best], low[next_best])}, "
+        f"the highest {high[chosen].said}{_tie(high[chosen], high[next_chosen])}"
     )
     return Outcome(best == chosen, said)
 
@@ -288,7 +226,7 @@ def _value(side: Side, tables: Tables) -> Number:
     if side.plus != 0.0:
         said += f" {'+' if side.plus > 0 else '−'} {_say(abs(side.plus))}"
     said = said if value == number else f"{said} = {_say(value)}"
-    return Number(value, said, abs(side.times) * std / math.sqrt(seeds) if seeds else 0.0)
+    return Number(value, said, seeds, abs(side.times) * std) if seeds else Number(value, said)
 
 
 def _say(number: float) -> str:
