@@ -6,6 +6,7 @@ import re
 import reprlib
 from collections.abc import Iterable
 from difflib import get_close_matches
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -65,8 +66,7 @@ def validate(model: type[Model], content: Any) -> Model:
     try:
         return model.model_validate(content)
     except ValidationError as error:
-        known = {name for block in _blocks(model.model_json_schema()) for name in block}
-        raise ConfigError(_explain(error, content, known)) from None
+        raise ConfigError(_explain(error, content, _keys(model))) from None
 
 
 def one_of(key: str, value: str, allowed: Iterable[str]) -> None:
@@ -98,11 +98,13 @@ def _explain(error: ValidationError, content: Any, known: set[str]) -> str:
 def _dotted(location: Iterable[str | int], content: Any) -> str:
     """:return: the keys to a value, less the kinds that pydantic puts between them where a block has several."""
     keys: list[str] = []
+    entered = True  # a block, whose kind may come next
     for part in location:
-        tagged = isinstance(content, dict) and content.get("kind") == part and "training" not in keys
-        if tagged or part == "[key]":
+        kind = entered and isinstance(content, dict) and content.get("kind") == part and "training" not in keys
+        entered = not kind
+        if kind or part == "[key]":
             continue
-        keys.append(str(part))
+        keys.append(str(part)[:80])
         try:
             content = content[part]
         except (KeyError, IndexError, TypeError):
@@ -120,5 +122,8 @@ def _short(value: Any) -> str:
     return text if len(text) <= 80 else text[:79] + "…"
 
 
-def _blocks(schema: dict[str, Any]) -> Iterable[dict[str, Any]]:
-    return (block.get("properties", {}) for block in (schema, *schema.get("$defs", {}).values()))
+@lru_cache
+def _keys(model: type[BaseModel]) -> set[str]:
+    """:return: all keys of a model and of the blocks in it."""
+    schema = model.model_json_schema()
+    return {key for block in (schema, *schema["$defs"].values()) for key in block["properties"]}

@@ -118,6 +118,7 @@ class Insensitivity(Block):
 
     experiment: Name
     variants: Annotated[Distinct[Name], Field(min_length=1)]
+    """Names of its variants."""
     seed: Seed = 0
     images: Count = 1000
     """Number of test images."""
@@ -141,6 +142,7 @@ class Estimators(Block):
     repeats: Annotated[int, Field(ge=2, le=1_000_000)] = 2000
     """Repeats of each estimate."""
     images: Annotated[int, Field(ge=1, le=10_000)] = 50
+    """Number of images."""
     inducing: Annotated[int, Field(ge=1, le=10_000)] = 100
     """Number of inducing points."""
     order: Annotated[int, Field(ge=2, le=1024)] = 64
