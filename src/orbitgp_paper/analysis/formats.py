@@ -98,29 +98,23 @@ def write_table(frame: pd.DataFrame, stem: Path, caption: str) -> list[Path]:
     :param stem: path of the files without their endings.
     :return: the files, ``.csv``, ``.md`` and ``.tex``; the same frame is the same bytes.
     """
-    stem = Path(stem)
-    head, rows, numeric = _shown(frame)
-    texts = {
-        ".md": _markdown(caption, head, rows, numeric),
-        ".tex": _latex(caption, stem.name, head, rows, numeric),
-    }
+    texts, numeric = _shown(frame)
+    head, rows = list(texts), texts.to_numpy().tolist()
     write_csv(frame, beside(stem, ".csv"))
-    for ending, text in texts.items():
-        files.write_text(beside(stem, ending), text)
-    return [beside(stem, ending) for ending in (".csv", *texts)]
+    files.write_text(beside(stem, ".md"), f"{markdown(caption)}\n\n{markdown_table(head, rows, numeric)}")
+    files.write_text(beside(stem, ".tex"), _latex(caption, stem.name, head, rows, numeric))
+    return [beside(stem, ending) for ending in (".csv", ".md", ".tex")]
 
 
 def shown(frame: pd.DataFrame) -> pd.DataFrame:
     """
     :return: a table as it is read: headings in words, mean ± std in one column, numbers as texts.
     """
-    head, rows, _ = _shown(frame)
-    return pd.DataFrame(rows, columns=head)
+    return _shown(frame)[0]
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
     """Every digit; what is not a number is left blank."""
-    _check(frame)
     rows = ([_cell(value) for value in row] for row in frame.itertuples(index=False, name=None))
     files.write_csv(path, [str(name) for name in frame.columns], rows)
 
@@ -166,29 +160,19 @@ def beside(stem: Path, ending: str) -> Path:
     return stem.with_name(stem.name + ending)
 
 
-def _check(frame: pd.DataFrame) -> None:
-    if not isinstance(frame, pd.DataFrame):
-        raise TypeError(f"a table must be a DataFrame, got {type(frame).__name__}")
-    if not frame.columns.is_unique:
-        raise ValueError(f"a table's columns must differ, got {list(frame.columns)}")
-
-
-def _shown(frame: pd.DataFrame) -> tuple[list[str], list[list[str]], list[bool]]:
-    """:return: headings, rows of text, and which columns hold numbers"""
-    _check(frame)
+def _shown(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[bool]]:
+    """:return: headings and texts, and which columns hold numbers"""
     head, columns, numeric = [], [], []
     for name in map(str, frame.columns):
-        if "." in name or name in HIDDEN or frame[name].isna().all():
-            continue
         base = _paired(name, frame)
-        if base is None:
+        if base is None or "." in name or name in HIDDEN or frame[name].isna().all():
             continue
         spread = "paper_std" if name == "paper_error" else f"{base}_std"
         spreads = frame[spread] if spread in frame and base != name else [math.nan] * len(frame)
         head.append(HEADINGS.get(base, base.replace("_", " ")))
         columns.append([_with_spread(base, value, std) for value, std in zip(frame[name], spreads, strict=True)])
         numeric.append(pd.api.types.is_numeric_dtype(frame[name]) and not pd.api.types.is_bool_dtype(frame[name]))
-    return head, [list(row) for row in zip(*columns, strict=True)], numeric
+    return pd.DataFrame(list(zip(*columns, strict=True)), columns=head), numeric
 
 
 def _paired(name: str, frame: pd.DataFrame) -> str | None:
@@ -224,10 +208,6 @@ def _read(column: str, value: Any, scale: Any) -> str:
     if column in DECIMALS:
         return f"{value:,.{DECIMALS[column]}f}"
     return f"{value:.3g}"
-
-
-def _markdown(caption: str, head: list[str], rows: list[list[str]], numeric: list[bool]) -> str:
-    return f"{markdown(caption)}\n\n{markdown_table(head, rows, numeric)}"
 
 
 def _latex(caption: str, label: str, head: list[str], rows: list[list[str]], numeric: list[bool]) -> str:

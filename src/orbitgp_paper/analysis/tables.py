@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from orbitgp_paper.analysis.formats import read_table, write_table
-from orbitgp_paper.config import Config, ConfigError, read_yaml
+from orbitgp_paper.config import Config, read_yaml
 
 __all__ = [
     "caption",
@@ -52,23 +52,7 @@ def read_paper_values(path: Path) -> dict[str, dict[str, Any]]:
     :param path: of ``paper_values.yaml``: a list of blocks with ``name``, ``value``, ``where`` and possibly ``std``.
     :return: the blocks by name.
     """
-    content = read_yaml(path)
-    if not isinstance(content, list):
-        raise ConfigError(f"{path} must be a list of values, not {type(content).__name__}")
-    values: dict[str, dict[str, Any]] = {}
-    for i, block in enumerate(content):
-        if not isinstance(block, dict) or {"name", "value", "where"} - set(block):
-            raise ConfigError(f"{path}: entry {i} = {block!r} must have name, value and where")
-        if unknown := sorted(set(block) - {"name", "value", "std", "unit", "where", "text"}):
-            raise ConfigError(f"{path}: {block['name']} has the unknown keys {', '.join(unknown)}")
-        for key in ("value", "std"):
-            number = block.get(key, 0)
-            if isinstance(number, bool) or not isinstance(number, int | float) or not np.isfinite(number):
-                raise ConfigError(f"{path}: {block['name']}.{key} = {number!r} must be a finite number")
-        if block["name"] in values:
-            raise ConfigError(f"{path}: {block['name']} stands twice")
-        values[block["name"]] = block
-    return values
+    return {block["name"]: block for block in read_yaml(path)}
 
 
 def experiment_table(finals: pd.DataFrame, experiment: str) -> pd.DataFrame:
@@ -122,7 +106,7 @@ def toy_table(metrics: pd.DataFrame) -> pd.DataFrame:
     :param metrics: columns model, log_marginal_likelihood, train_rmse, test_rmse, variance, lengthscale, noise.
     """
     names = ["model", "log_marginal_likelihood", "train_rmse", "test_rmse", "variance", "lengthscale", "noise"]
-    return _columns("the toy's metrics", metrics, names)
+    return metrics[names].reset_index(drop=True)
 
 
 def toy_halves_table(halves: pd.DataFrame) -> pd.DataFrame:
@@ -130,7 +114,7 @@ def toy_halves_table(halves: pd.DataFrame) -> pd.DataFrame:
     :param halves: columns model, seen, log_marginal_likelihood, first, second, rmse, std_ratio.
     """
     names = ["model", "seen", "log_marginal_likelihood", "first", "second", "rmse", "std_ratio"]
-    return _columns("the toy's halves", halves, names)
+    return halves[names].reset_index(drop=True)
 
 
 def toy_bounds_table(bounds: pd.DataFrame) -> pd.DataFrame:
@@ -138,7 +122,7 @@ def toy_bounds_table(bounds: pd.DataFrame) -> pd.DataFrame:
     :param bounds: columns model, inducing, elbo, log_marginal_likelihood.
     :return: these, and the ``gap`` between the last two.
     """
-    table = _columns("the toy's bounds", bounds, ["model", "inducing", "elbo", "log_marginal_likelihood"])
+    table = bounds[["model", "inducing", "elbo", "log_marginal_likelihood"]].reset_index(drop=True)
     return table.assign(gap=table["log_marginal_likelihood"] - table["elbo"])
 
 
@@ -151,7 +135,7 @@ def insensitivity_table(measured: pd.DataFrame) -> pd.DataFrame:
     """
     numbers = ["probability", "bound", "expected_square"]
     names = ["variant", "view", "label", "threshold", *numbers, "images"]
-    frame = _columns("the measured insensitivity", measured, names)
+    frame = measured[names].reset_index(drop=True)
     rows = []
     for (variant, view, threshold), group in frame.groupby(["variant", "view", "threshold"], sort=False):
         own = group.set_index("label")["probability"]
@@ -171,7 +155,7 @@ def estimators_table(measured: pd.DataFrame) -> pd.DataFrame:
     :return: these, and ``z``, the size of the bias in its standard errors.
     """
     names = ["estimator", "shared", "samples", "quantity", "exact", "mean", "bias", "bias_std_error", "std", "cost"]
-    table = _columns("the measured estimators", measured, [*names, "repeats"])
+    table = measured[[*names, "repeats"]].reset_index(drop=True)
     bias, error = table["bias"].abs().to_numpy(float), table["bias_std_error"].to_numpy(float)
     z = np.divide(bias, error, out=np.where(bias > 0, np.inf, 0.0), where=error > 0)
     table.insert(names.index("std"), "z", z)
@@ -183,7 +167,7 @@ def runs_table(finals: pd.DataFrame) -> pd.DataFrame:
     :return: a row for each run: what it was, how it ended, how long it took on what, and its parameters.
     """
     parameters = sorted(str(name) for name in finals.columns if "." in str(name))
-    return _columns("the runs", finals, [*IDENTITY, *OUTCOME, *ORIGIN, *parameters])
+    return finals[[*IDENTITY, *OUTCOME, *ORIGIN, *parameters]].reset_index(drop=True)
 
 
 def caption(name: str, config: Config) -> str:
@@ -244,15 +228,6 @@ def _of(frame: pd.DataFrame, experiment: str) -> pd.DataFrame:
         there = sorted(map(str, frame["experiment"].unique()))
         raise ValueError(f"there is no run of {experiment!r}, only of {', '.join(there) or 'nothing'}")
     return own
-
-
-def _columns(what: str, frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """:return: these columns, in this order"""
-    if missing := [name for name in names if name not in frame]:
-        raise ValueError(
-            f"{what} lack the columns {', '.join(missing)}; they have {', '.join(map(str, frame.columns))}"
-        )
-    return frame[list(names)].reset_index(drop=True)
 
 
 def _mean(values: pd.Series) -> float:
