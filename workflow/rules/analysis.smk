@@ -59,7 +59,9 @@ rule figure:
         results=lambda wildcards: FIGURES[wildcards.figure],
         # Fig. 4 has its table in it
         table=lambda wildcards: f"{PATHS.table('mnist')}.csv" if wildcards.figure == "fig4" else [],
-        code=lambda wildcards: code(f"orbitgp_paper.figures.{wildcards.figure}", "orbitgp_paper.runs.reading"),
+        code=lambda wildcards: code(
+            f"orbitgp_paper.figures.{wildcards.figure}", "orbitgp_paper.runs.reading", "orbitgp_paper.measured"
+        ),
         script=f"{SCRIPTS}/figure.py",
     output:
         svg=report(

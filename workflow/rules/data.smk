@@ -2,6 +2,11 @@
 # and the user's own files. So other images are another file, and the same ones made again retrain nothing.
 from orbitgp_paper.experiments.images import dataset_digest, image_counts
 
+for name, dataset in CONFIG.datasets.items():
+    for key in ("folder", "path"):
+        if (own := getattr(dataset, key, None)) and not Path(own).exists():
+            raise WorkflowError(f"config/{CONFIG.tier}.yaml: datasets.{name}.{key} = {own!r} is not there")
+
 
 @lru_cache(maxsize=None)
 def images(name):

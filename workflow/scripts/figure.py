@@ -13,7 +13,7 @@ from arguments import parse
 
 from orbitgp import files
 from orbitgp_paper import measured
-from orbitgp_paper.analysis.tables import read_table
+from orbitgp_paper.analysis.formats import read_table
 from orbitgp_paper.config import read_spec
 from orbitgp_paper.figures.style import save
 from orbitgp_paper.runs.reading import read_runs
