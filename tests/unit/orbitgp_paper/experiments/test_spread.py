@@ -57,6 +57,12 @@ def tables(problem):
     }
 
 
+def sobol_sets(size):
+    """Of eight points, a set is decided by its three leading bits, and the shift by its own: eight, equally likely."""
+    first = sobol_integers(size, 1)[:, 0] >> 20
+    return [first ^ shift for shift in range(ORDER)]
+
+
 def bias_of_bound(parts):
     """The bound is linear in these; all outputs have the same variance."""
     outputs = 10
@@ -148,9 +154,8 @@ def test_naive_pairs_have_the_bias_of_a_draw_with_itself(problem, frame, samples
 
 @pytest.mark.parametrize("samples", [2, 4])
 def test_pairs_of_one_sobol_set_have_the_bias_of_its_points(problem, frame, samples):
-    """Of eight points, a set is decided by its three leading bits, and the shift by its own: an exact mean of eight."""
-    first = sobol_integers(samples, 1)[:, 0] >> 20
-    sets = [first ^ shift for shift in range(ORDER)]
+    """An exact mean over all sets."""
+    sets = sobol_sets(samples)
     parts = {
         name: np.mean([table[:, s][:, :, s].mean((1, 2)) for s in sets]) - table.mean((1, 2)).mean()
         for name, table in tables(problem).items()
@@ -176,9 +181,8 @@ def test_spread_of_two_independent_draws_has_a_closed_form(problem, frame, quant
 @pytest.mark.parametrize("quantity", ["k_ff", "square_norm"])
 @pytest.mark.parametrize("samples", [4, 8])
 def test_spread_of_two_sobol_groups_has_a_closed_form(problem, frame, quantity, samples):
-    """Each group is one of eight sets, equally likely: a table again, of pairs of sets."""
-    first = sobol_integers(samples // 2, 1)[:, 0] >> 20
-    sets = [first ^ shift for shift in range(ORDER)]
+    """A table again, of pairs of sets."""
+    sets = sobol_sets(samples // 2)
     table = tables(problem)[quantity]
     pairs = np.array([[table[:, one][:, :, other].mean((1, 2)) for one in sets] for other in sets])
     own = np.sqrt(pairs.var(axis=(0, 1)).sum()) / IMAGES
@@ -196,10 +200,9 @@ def test_the_whole_orbit_without_replacement_has_no_spread(frame, shared):
 
 def test_one_draw_for_the_whole_batch_costs_variance(data):
     """The more, the larger the batch: each image by itself is estimated as well as before."""
-    settings = SETTINGS | {"images": 50, "samples": [2, 4], "repeats": 400}
-    found = compare(settings, data)
+    found = compare(SETTINGS | {"images": 50, "samples": [4], "repeats": 100}, data)
     found = found[found.estimator != "sobol_naive"].pivot(
-        index=["quantity", "estimator", "samples"], columns="shared", values="std"
+        index=["quantity", "estimator"], columns="shared", values="std"
     )
     ratio = found[True] / found[False]
     assert np.all(ratio > 1)
@@ -224,13 +227,12 @@ def test_cost_counts_what_the_kernel_is_evaluated_at(problem, frame):
 
 
 def test_a_row_depends_on_its_own_settings_and_the_seed_alone(data):
-    settings = SETTINGS | {"repeats": 3}
-    first, again, fewer, other = (
-        compare(settings | change, data) for change in ({}, {}, {"samples": [4]}, {"seed": 1, "samples": [4]})
+    settings = SETTINGS | {"repeats": 3, "samples": [2, 4]}
+    both, one, other = (
+        compare(settings | change, data) for change in ({}, {"samples": [4]}, {"samples": [4], "seed": 1})
     )
-    assert first.equals(again)
-    assert rows(first, samples=4).reset_index(drop=True).equals(fewer)
-    assert not np.any(fewer["mean"] == other["mean"])
+    assert rows(both, samples=4).reset_index(drop=True).equals(one)
+    assert not np.any(one["mean"] == other["mean"])
 
 
 def test_repeats_are_worked_through_in_parts(problem, monkeypatch):
@@ -247,67 +249,33 @@ def test_labels_need_not_be_counted_from_zero(data):
     np.testing.assert_array_equal(problem.Y, np.stack([part.labels == -1, part.labels == 1], axis=1)[:IMAGES])
 
 
-def test_mnist_is_used_unless_other_data_are_given(monkeypatch, data):
-    monkeypatch.setattr(estimators, "mnist", lambda: data)
-    settings = SETTINGS | {"repeats": 2, "samples": [2]}
-    assert compare(settings).equals(compare(settings, data))
+def test_mnist_is_used_unless_other_data_are_given(monkeypatch, problem):
+    seen = []
+    monkeypatch.setattr(estimators, "mnist", lambda: "MNIST")
+    monkeypatch.setattr(estimators, "make_problem", lambda settings, data: seen.append(data) or problem)
+    compare(SETTINGS | {"repeats": 2, "samples": [2]})
+    assert seen == ["MNIST"]
 
 
 @pytest.mark.parametrize(
     ("change", "error", "says"),
     [
-        ({"samples": []}, ValueError, "samples must be a list of at least one number"),
-        ({"samples": 4}, ValueError, "samples must be a list of at least one number"),
         ({"samples": "24"}, ValueError, "samples must be a list of at least one number"),
         ({"samples": [3]}, ValueError, "samples must be even"),
         ({"samples": [2, 2]}, ValueError, "samples must be distinct"),
-        ({"samples": [0]}, ValueError, r"samples\[0\]"),
         ({"samples": [2, ORDER + 2]}, ValueError, r"samples\[1\] must be .* at most 8, got 10"),
         ({"repeats": 1}, ValueError, "repeats must be an integer of at least 2"),
-        ({"repeats": "1e3"}, TypeError, "repeats"),
-        ({"images": 0}, ValueError, "images"),
         ({"images": 101}, ValueError, "images must be .* at most 100, got 101"),
         ({"inducing": 101}, ValueError, "inducing must be .* at most 100, got 101"),
-        ({"inducing": 0}, ValueError, "inducing"),
         ({"order": 1}, ValueError, "order"),
-        ({"seed": -1}, ValueError, "seed"),
         ({"seed": None}, TypeError, "seed"),
     ],
 )
 def test_bad_settings_are_named(data, change, error, says):
     with pytest.raises(error, match=says):
         compare(SETTINGS | change, data)
-    if not {"samples", "repeats"} & set(change):
-        with pytest.raises(error, match=says):
-            make_problem(SETTINGS | change, data)
 
 
-@pytest.mark.parametrize("name", SETTINGS)
-def test_missing_settings_are_named(data, name):
-    settings = {key: value for key, value in SETTINGS.items() if key != name}
-    with pytest.raises(ValueError, match=f"{name} not among"):
-        compare(settings, data)
-    if name not in ("samples", "repeats"):
-        with pytest.raises(ValueError, match=f"{name} not among"):
-            make_problem(settings, data)
-
-
-def test_data_must_be_images():
-    for function in (compare, make_problem):
-        with pytest.raises(TypeError, match="data must be an ImageData"):
-            function(SETTINGS, np.zeros(3))
-
-
-@pytest.mark.parametrize(
-    ("change", "error", "says"),
-    [
-        ({"problem": 3}, TypeError, "problem must be a Problem"),
-        ({"scheme": "iid"}, TypeError, "scheme must be a Scheme"),
-        ({"scheme": WithoutReplacement(ORDER + 1)}, ValueError, "count"),
-        ({"repeats": 0}, ValueError, "repeats"),
-    ],
-)
-def test_bad_arguments_of_estimates_are_named(problem, change, error, says):
-    arguments = {"problem": problem, "scheme": FullOrbit(), "repeats": 1, "seed": [0, 0]} | change
-    with pytest.raises(error, match=says):
-        estimates(**arguments)
+def test_a_scheme_that_does_not_fit_the_orbit_is_refused(problem):
+    with pytest.raises(ValueError, match="count"):
+        estimates(problem, WithoutReplacement(ORDER + 1), 1, [0, 0])

@@ -24,7 +24,7 @@ def test_it_says_what_ran_where():
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
-    """A repository of one file around the package's folder."""
+    """Git in a folder around the packages' own, ``src``."""
     for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
         monkeypatch.delenv(name, raising=False)
 
@@ -33,33 +33,22 @@ def repository(tmp_path, monkeypatch):
         done = subprocess.run(["git", *who, *arguments], cwd=tmp_path, capture_output=True, text=True, check=True)
         return done.stdout.strip()
 
-    (tmp_path / "a.py").write_text("1")
-    monkeypatch.setattr(sources, "PACKAGE", tmp_path)
+    for name in ("src/a.py", "results/final.json", "src/results/b.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("1")
+    monkeypatch.setattr(sources, "SOURCE", tmp_path / "src")
+    monkeypatch.setattr(sources, "training_digest", lambda: "")
     return git
 
 
 def test_the_commit_is_that_of_the_package_and_changes_are_told(repository, tmp_path):
     repository("init")
-    repository("add", "a.py")
-    repository("commit", "-m", "one")
-    found = provenance()
-    assert found["commit"] == repository("rev-parse", "HEAD")
-    assert found["dirty"] is False
-    (tmp_path / "new.txt").write_text("")  # results of a run are no change of the code
-    assert provenance()["dirty"] is False
-    (tmp_path / "a.py").write_text("2")
-    assert provenance()["dirty"] is True
-
-
-def test_results_that_are_trained_again_are_no_changes(repository, tmp_path, monkeypatch):
-    for name in ("src/a.py", "results/final.json", "src/results/b.py"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("1")
-    monkeypatch.setattr(sources, "PACKAGE", tmp_path / "src")
-    repository("init")
     repository("add", ".")
     repository("commit", "-m", "one")
-    (tmp_path / "results/final.json").unlink()  # as Snakemake does before it trains
+    found = provenance()
+    assert (found["commit"], found["dirty"]) == (repository("rev-parse", "HEAD"), False)
+    (tmp_path / "results/final.json").unlink()  # as Snakemake does before it trains again
+    (tmp_path / "new.txt").write_text("")  # nor are new results a change of the code
     assert provenance()["dirty"] is False
     (tmp_path / "src/results/b.py").write_text("2")
     assert provenance()["dirty"] is True
@@ -67,8 +56,7 @@ def test_results_that_are_trained_again_are_no_changes(repository, tmp_path, mon
 
 def test_without_a_repository_there_is_no_commit(repository, monkeypatch, tmp_path):
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    found = provenance()
-    assert (found["commit"], found["dirty"]) == (None, None)
+    assert provenance()["commit"] is provenance()["dirty"] is None
 
 
 @pytest.mark.parametrize("error", [FileNotFoundError("git"), subprocess.TimeoutExpired("git", 30)])
