@@ -14,6 +14,7 @@ include: "workflow/rules/common.smk"
 
 if BUILD:
 
+    include: "workflow/rules/building.smk"
     include: "workflow/rules/data.smk"
     include: "workflow/rules/train.smk"
     include: "workflow/rules/measure.smk"

@@ -62,11 +62,6 @@ def code(*modules):
     return [os.path.relpath(file) for file in sources.closure(*modules)]
 
 
-def more_each_attempt(amount):
-    """A resource that grows where the profile asks for retries: a cluster kills jobs that had too little of it."""
-    return lambda wildcards, attempt: attempt * amount
-
-
 # --- what tables and figures are made from ---
 
 

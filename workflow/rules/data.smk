@@ -1,19 +1,3 @@
-# Images of each data set. The digest in a file's name is that of all that decides its content: the settings, our code
-# and the user's own files. So other images are another file, and the same ones made again retrain nothing.
-from orbitgp_paper.experiments.images import dataset_digest, image_counts
-
-for name, dataset in CONFIG.datasets.items():
-    for key in ("folder", "path"):
-        if (own := getattr(dataset, key, None)) and not Path(own).exists():
-            raise WorkflowError(f"config/{CONFIG.tier}.yaml: datasets.{name}.{key} = {own!r} is not there")
-
-
-@lru_cache(maxsize=None)
-def images(name):
-    """The file of a data set's images. Its date means nothing."""
-    return ancient(str(PATHS.dataset(name, dataset_digest(CONFIG.dataset(name)))))
-
-
 localrules:
     data,
 

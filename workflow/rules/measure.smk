@@ -1,16 +1,6 @@
 # What is measured besides training. Each leaves its settings beside its numbers.
 
 
-def insensitivity_settings():
-    """What is measured on each variant; which these are is no part of it."""
-    return CONFIG.insensitivity.model_dump(exclude={"variants"}) if CONFIG.insensitivity else {}
-
-
-def model_of(run):
-    """A trained model and the images that it was trained on."""
-    return {"params": run_files([run], "params.npz"), "images": images(spec_of(run).dataset.name)}
-
-
 rule toy:
     output:
         numbers=[PATHS.toy(name) for name in ("metrics.csv", "bounds.csv", "halves.csv", "surfaces.npz")],
@@ -26,7 +16,7 @@ rule toy:
         settings=canonical(CONFIG.toy),
         code=sources.digest("orbitgp_paper.experiments.toy"),
     shell:
-        "python workflow/scripts/measure.py --what {rule} --settings {params.settings:q} --output {output.settings:q}"
+        "python workflow/scripts/measure.py --settings {params.settings:q} --output {output.settings:q}"
         " > {log:q} 2>&1"
 
 
@@ -46,7 +36,7 @@ use rule toy as estimators with:
 
 rule samples:
     input:
-        unpack(lambda wildcards: model_of(CONFIG.samples.run)),
+        unpack(lambda wildcards: trained(CONFIG.samples.run)),
     output:
         numbers=PATHS.samples(),
         settings=PATHS.samples().with_name("config.yaml"),
@@ -61,13 +51,13 @@ rule samples:
         settings=canonical(CONFIG.samples),
         code=sources.digest("orbitgp_paper.experiments.samples"),
     shell:
-        "python workflow/scripts/measure.py --what {rule} --settings {params.settings:q} --output {output.settings:q}"
+        "python workflow/scripts/measure.py --settings {params.settings:q} --output {output.settings:q}"
         " {input.params:q} {input.images:q} > {log:q} 2>&1"
 
 
 use rule samples as insensitivity with:
     input:
-        unpack(lambda wildcards: model_of(CONFIG.insensitivity.run(wildcards.variant))),
+        unpack(lambda wildcards: trained(CONFIG.insensitivity.run(wildcards.variant))),
     output:
         numbers=PATHS.insensitivity("{variant}"),
         settings=PATHS.insensitivity("{variant}").with_suffix(".yaml"),

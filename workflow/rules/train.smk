@@ -1,33 +1,3 @@
-import shlex
-
-TRAINING_CODE = sources.training_digest()
-
-
-def spec(wildcards):
-    return spec_of(Run(wildcards.experiment, wildcards.variant, int(wildcards.seed)))
-
-
-def training_needs(spec):
-    """
-    Memory and minutes, generous: TensorFlow itself, the images and what is made of them, and the arrays of a step,
-    which grow with its images, draws and inducing points. What a training really took stands in its benchmark.
-    """
-    train, test, pixels = image_counts(spec.dataset)
-    draws = getattr(spec.scheme, "samples", getattr(spec.scheme, "groups", 1) * getattr(spec.scheme, "size", 1))
-    step = spec.optimiser.batch * draws * (pixels + spec.inducing.count)
-    return {
-        "mem_mb": 1500 + (train + test) * pixels * 32 // 2**20 + step * 64 // 2**20,
-        "runtime": 10 + spec.optimiser.steps * step // 10**10,
-    }
-
-
-def tensorboard(wildcards, output):
-    if not config.get("tensorboard", False):
-        return ""
-    run = Path(output.final).parent.relative_to(PATHS.root / "runs")
-    return f"--tensorboard {shlex.quote(str(PATHS.root / 'tensorboard' / run))}"
-
-
 localrules:
     train,
 

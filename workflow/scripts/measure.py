@@ -1,4 +1,4 @@
-"""Measures what is shown besides trainings: the toy, draws from a learned orbit, appendices A and B."""
+"""Measures what is shown besides trainings; the output's folder says what."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ Settings = Mapping[str, Any]
 
 def main() -> None:
     """Writes numbers, and the settings beside them with their sums."""
-    given = parse(__doc__, what=str, settings=settings, output=Path, model=[Path])
+    given = parse(__doc__, settings=settings, output=Path, model=[Path])
     prepare(threads=1)
-    made = MEASURE[given.what](given.settings, given.output, *given.model)
+    made = MEASURE[given.output.parent.name](given.settings, given.output, *given.model)
     measured.write_settings(given.output, given.settings, *made)
 
 

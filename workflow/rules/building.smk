@@ -1,0 +1,60 @@
+# What the rules that make images, trainings and measurements ask of the configuration.
+import shlex
+
+from orbitgp_paper.experiments.images import dataset_digest, image_counts
+
+TRAINING_CODE = sources.training_digest()
+
+for name, dataset in CONFIG.datasets.items():
+    for key in ("folder", "path"):
+        if (own := getattr(dataset, key, None)) and not Path(own).exists():
+            raise WorkflowError(f"config/{CONFIG.tier}.yaml: datasets.{name}.{key} = {own!r} is not there")
+
+
+@lru_cache(maxsize=None)
+def images(name):
+    """
+    The file of a data set's images. The digest in its name is that of all that decides its content: the settings, our
+    code and the user's own file. So other images are another file, and the same ones made again retrain nothing.
+    """
+    return ancient(str(PATHS.dataset(name, dataset_digest(CONFIG.dataset(name)))))
+
+
+def spec(wildcards):
+    return spec_of(Run(wildcards.experiment, wildcards.variant, int(wildcards.seed)))
+
+
+def training_needs(spec):
+    """
+    Memory and minutes, generous: TensorFlow itself, the images and what is made of them, and the arrays of a step,
+    which grow with its images, draws and inducing points. What a training really took stands in its benchmark.
+    """
+    train, test, values = image_counts(spec.dataset)
+    draws = getattr(spec.scheme, "samples", getattr(spec.scheme, "groups", 1) * getattr(spec.scheme, "size", 1))
+    step = spec.optimiser.batch * draws * (values + spec.inducing.count)
+    return {
+        "mem_mb": 1500 + (train + test) * values * 32 // 2**20 + step * 64 // 2**20,
+        "runtime": 10 + spec.optimiser.steps * step // 10**10,
+    }
+
+
+def more_each_attempt(amount):
+    """A resource that grows where the profile asks for retries: a cluster kills jobs that had too little of it."""
+    return lambda wildcards, attempt: attempt * amount
+
+
+def tensorboard(wildcards, output):
+    if not config.get("tensorboard", False):
+        return ""
+    run = Path(output.final).parent.relative_to(PATHS.root / "runs")
+    return f"--tensorboard {shlex.quote(str(PATHS.root / 'tensorboard' / run))}"
+
+
+def trained(run):
+    """A trained model, and the images that it was trained on."""
+    return {"params": run_files([run], "params.npz"), "images": images(spec_of(run).dataset.name)}
+
+
+def insensitivity_settings():
+    """What is measured on each variant; which these are is no part of it."""
+    return CONFIG.insensitivity.model_dump(exclude={"variants"}) if CONFIG.insensitivity else {}
