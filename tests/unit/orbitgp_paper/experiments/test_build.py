@@ -7,17 +7,13 @@ from gpflow.utilities import parameter_dict
 from orbitgp import files, orbits
 from orbitgp.datasets import ImageData, Images
 from orbitgp.files import DamagedFile
+from orbitgp.fitting.loop import final_scheme
 from orbitgp.inducing import place
 from orbitgp.likelihoods import IndependentGroups, PolyaGammaBernoulli, RecognitionNetwork, TiltTable
+from orbitgp.optimizers.recipe import NaturalRate, Recipe
 from orbitgp.schemes import FullOrbit, Groups, WithoutReplacement
-from orbitgp_paper.experiments.build import (
-    build_model,
-    final_scheme,
-    load_trained,
-    make_orbit,
-    make_scheme,
-    targets,
-)
+from orbitgp_paper.experiments.build import build_model, load_trained, make_orbit, make_scheme, recipe, targets
+from orbitgp_paper.spec import plain, read_spec
 
 SHAPE = (8, 8, 1)
 
@@ -26,110 +22,80 @@ def parameters(module):
     return {path.lstrip("."): np.asarray(parameter) for path, parameter in parameter_dict(module).items()}
 
 
-# -- orbits and schemes --------------------------------------------------------------------------------------------
+# -- orbits, schemes, recipes --------------------------------------------------------------------------------------
+
+BOX = {"lower": [0.5, 0, 0, 0, 0.5, 0], "upper": [1, 0.5, 0.5, 0.5, 1, 0.5]}
+LOCAL = {"kind": "local", "deformation": 0.1, "generators": 0.2, "thickening": 0.3}
+PARTS = [{"kind": "right_angles"}, {"kind": "composed", "parts": [{"kind": "rotation", "alpha": 20}]}]
 
 
 @pytest.mark.parametrize(
     ("settings", "kind", "expected", "trainable"),
     [
         ({"kind": "identity"}, orbits.Identity, {}, 0),
-        ({"kind": "rotation", "alpha": 20, "trainable": True}, orbits.Rotation, {"alpha": 20}, 1),
+        ({"kind": "rotation", "alpha": 20}, orbits.Rotation, {"alpha": 20}, 1),
         ({"kind": "rotation", "alpha": 180.0, "trainable": False}, orbits.Rotation, {"alpha": 180}, 0),
         (
-            {"kind": "affine", "spread": 0.1, "trainable": True},
+            {"kind": "affine", "spread": 0.1},
             orbits.Affine,
             {"lower": [0.9, -0.1, -0.1, -0.1, 0.9, -0.1], "upper": [1.1, 0.1, 0.1, 0.1, 1.1, 0.1]},
             2,
         ),
+        ({"kind": "affine", "trainable": False, **BOX}, orbits.Affine, BOX, 0),
         (
-            {
-                "kind": "affine",
-                "lower": [0.5, 0, 0, 0, 0.5, 0],
-                "upper": [1, 0.5, 0.5, 0.5, 1, 0.5],
-                "trainable": False,
-            },
-            orbits.Affine,
-            {"lower": [0.5, 0, 0, 0, 0.5, 0], "upper": [1, 0.5, 0.5, 0.5, 1, 0.5]},
-            0,
-        ),
-        (
-            {"kind": "interpretable_affine", "spread": 0.1, "trainable": True},
+            {"kind": "interpretable_affine", "lower": [-45] + [0.5] * 6, "upper": [45] + [1] * 6},
             orbits.InterpretableAffine,
-            {"lower": [-0.1, 0.9, 0.9, -0.1, -0.1, -0.1, -0.1], "upper": [0.1, 1.1, 1.1, 0.1, 0.1, 0.1, 0.1]},
+            {"lower": [-45] + [0.5] * 6, "upper": [45] + [1] * 6},  # the angle in degrees
             2,
         ),
+        (LOCAL, orbits.LocalDeformation, {"deformation": 0.1, "generators": [0.2] * 6, "thickening": 0.3}, 3),
         (
-            {"kind": "local", "deformation": 0.1, "generators": 0.2, "thickening": 0.3},
-            orbits.LocalDeformation,
-            {"deformation": 0.1, "generators": [0.2] * 6, "thickening": 0.3},
-            3,
-        ),
-        (
-            {
-                "kind": "local",
-                "deformation": 0.1,
-                "generators": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6],
-                "thickening": 0.3,
-                "mode": "tangent",
-                "trainable": False,
-            },
+            {**LOCAL, "generators": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], "mode": "tangent", "trainable": False},
             orbits.LocalDeformation,
             {"deformation": 0.1, "generators": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], "thickening": 0.3},
             0,
         ),
         ({"kind": "right_angles"}, orbits.RightAngles, {}, 0),
         ({"kind": "quantised_rotation", "order": 5}, orbits.QuantisedRotation, {}, 0),
+        ({"kind": "composed", "parts": PARTS}, orbits.Composed, {"orbits[1].orbits[0].alpha": 20}, 1),
     ],
 )
-def test_every_kind_of_orbit_can_be_made(settings, kind, expected, trainable):
-    orbit = make_orbit(settings, SHAPE)
+def test_every_kind_of_orbit_can_be_made(settings, kind, expected, trainable, small_spec):
+    orbit = make_orbit(small_spec(orbit=settings).orbit, SHAPE)
     assert type(orbit) is kind
     found = parameters(orbit)
-    assert found.keys() == expected.keys()
-    for name, value in expected.items():
-        np.testing.assert_allclose(found[name], value, rtol=1e-9, atol=1e-12)
+    assert len(found) == len(expected)
+    for value, wanted in zip(found.values(), expected.values(), strict=True):
+        np.testing.assert_allclose(value, wanted, rtol=1e-9, atol=1e-12)
     assert len(orbit.trainable_variables) == trainable
     assert settings.get("mode", "warp") == getattr(orbit, "mode", "warp")
-    assert settings.get("order", 5) == getattr(orbit, "order", 5) or kind is not orbits.QuantisedRotation
+    assert kind is not orbits.QuantisedRotation or orbit.order == 5
+    if kind is orbits.Composed:
+        assert [type(part) for part in orbit.orbits] == [orbits.RightAngles, orbits.Composed]
     drawn = orbit.sample(np.random.default_rng(0).uniform(size=(2, 64)), 1, 3, [0, 0])
     assert drawn.shape == (2, 1, 3, 64)
 
 
-def test_orbits_can_be_composed_in_order():
-    settings = {
-        "kind": "composed",
-        "parts": [
-            {"kind": "rotation", "alpha": 20.0},
-            {"kind": "composed", "parts": [{"kind": "right_angles"}, {"kind": "affine", "spread": 0.1}]},
-        ],
-    }
-    orbit = make_orbit(settings, SHAPE)
-    assert [type(part) for part in orbit.orbits] == [orbits.Rotation, orbits.Composed]
-    assert [type(part) for part in orbit.orbits[1].orbits] == [orbits.RightAngles, orbits.Affine]
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"kind": "groups", "groups": 3, "size": 5, "sampler": "iid"}, Groups(3, 5, "iid")),
+        ({"kind": "paper", "samples": 7}, Groups(7, 1, "iid")),
+        ({"kind": "full"}, FullOrbit()),
+        ({"kind": "without_replacement", "count": 3}, WithoutReplacement(3)),
+    ],
+)
+def test_every_kind_of_scheme_can_be_made(settings, expected, small_spec):
+    assert make_scheme(small_spec(orbit={"kind": "right_angles"}, scheme=settings).scheme) == expected
 
 
-SCHEMES = [
-    ({"kind": "groups", "groups": 3, "size": 5, "sampler": "iid"}, Groups(3, 5, "iid")),
-    ({"kind": "paper", "samples": 7}, Groups(7, 1, "iid")),
-    ({"kind": "full"}, FullOrbit()),
-    ({"kind": "without_replacement", "count": 3}, WithoutReplacement(3)),
-]
-
-
-@pytest.mark.parametrize(("settings", "expected"), SCHEMES)
-def test_every_kind_of_scheme_can_be_made(settings, expected):
-    assert make_scheme(settings) == expected
-    last = final_scheme({"scheme": settings, "final_pass": {"samples": 32, "refit": True}})
-    assert last == (Groups(2, 16, "sobol") if isinstance(expected, Groups) else expected)
-
-
-def test_unknown_kinds_are_named():
-    with pytest.raises(ValueError, match=r"orbit\.kind must be one of 'identity', .*, got 'mirror'"):
-        make_orbit({"kind": "mirror"}, SHAPE)
-    with pytest.raises(ValueError, match=r"scheme\.kind must be one of 'groups', .*, got 'all'"):
-        make_scheme({"kind": "all"})
-    with pytest.raises(ValueError, match="alpha"):
-        make_orbit({"kind": "rotation", "alpha": 200.0}, SHAPE)
+def test_a_recipe_has_every_setting_of_the_optimiser(small_spec):
+    rates = dict.fromkeys(("inducing", "kernel", "likelihood", "orbit"), 0.01)
+    natural = NaturalRate(0.5, 0.1, "precision")
+    spec = small_spec(optimiser={"batches": "hard", "inducing_scale": "row", "natural": {"scale": "precision"}})
+    assert recipe(spec) == Recipe("natural", 8, 20, "hard", rates, "row", natural, 0.1, 0.1)
+    adam = recipe(small_spec(optimiser={"kind": "adam", "steps": 9, "batch": 7, "rates": {"variational": 0.5}}))
+    assert (adam.kind, adam.steps, adam.batch, adam.rates["variational"]) == ("adam", 9, 7, 0.5)
 
 
 # -- models --------------------------------------------------------------------------------------------------------
@@ -174,7 +140,7 @@ def test_signs_have_a_logistic_likelihood(tilt, kind, small_spec, small_signs):
     assert model.num_latent_gps == 1
     if tilt == "network":
         assert [tuple(weights.shape) for weights in model.likelihood._tilt.weights] == [(65, 4), (4, 3), (3, 1)]
-        other = build_model(spec | {"seed": 4}, small_signs).likelihood._tilt.weights[0]
+        other = build_model(spec.changed(seed=4), small_signs).likelihood._tilt.weights[0]
         assert not np.array_equal(other, model.likelihood._tilt.weights[0])  # each seed has weights of its own
     if tilt == "table":
         assert model.likelihood._tilt.values.shape == (60, 1)
@@ -196,7 +162,12 @@ def test_classes_are_counted_over_both_parts(small_spec, small_images):
         assert build_model(small_spec(), data).num_latent_gps == 3
 
 
-def test_labels_that_a_gaussian_cannot_have_are_named(small_spec, small_signs):
+def test_two_classes_of_any_numbers_are_signs(small_spec, small_images, small_signs):
+    spec = small_spec(likelihood={"kind": "polya_gamma", "tilt": "groups"})
+    part = Images(small_signs.test.images, (small_signs.test.labels + 1) // 2)
+    np.testing.assert_array_equal(targets(spec, ImageData("two", part, part), part)[:, 0], small_signs.test.labels)
+    with pytest.raises(ValueError, match="polya_gamma is for two classes; small has 3"):
+        targets(spec, small_images, small_images.train)
     with pytest.raises(ValueError, match=r"labels must lie in 0 … 1, not -1"):
         targets(small_spec(), small_signs, small_signs.train)
 
@@ -204,17 +175,18 @@ def test_labels_that_a_gaussian_cannot_have_are_named(small_spec, small_signs):
 # -- from the files of a run ---------------------------------------------------------------------------------------
 
 
-def seal(folder):
-    """Writes what a run ends with, the sums of its files."""
+def write(folder, spec, model):
+    """The files of a run that a model is loaded from."""
+    (folder / "config.yaml").write_text(yaml.safe_dump(plain(spec), allow_unicode=True))
+    files.write_npz(folder / "params.npz", parameters(model))
     files.write_json(folder / "final.json", {"files": files.sums(folder, ("config.yaml", "params.npz"))})
+    return folder
 
 
 @pytest.fixture
 def trained(tmp_path, small_spec, small_images):
     """A folder as a run leaves it, and its model, which has moved away from the start."""
-    spec = small_spec(
-        scheme={"kind": "paper", "samples": 2}, orbit={"kind": "affine", "spread": 0.1, "trainable": True}
-    )
+    spec = small_spec(scheme={"kind": "paper", "samples": 2}, orbit={"kind": "affine", "spread": 0.1})
     model = build_model(spec, small_images)
     rng = np.random.default_rng(0)
     model.q_mu.assign(rng.normal(size=model.q_mu.shape))
@@ -223,11 +195,8 @@ def trained(tmp_path, small_spec, small_images):
     model.kernel.orbit.upper.assign(model.kernel.orbit.upper + 0.05)
     model.inducing_variable.Z.assign(model.inducing_variable.Z + 0.1)
     model.jitter.assign(1e-3)
-    model.scheme = final_scheme(spec)
-    (tmp_path / "config.yaml").write_text(yaml.safe_dump(spec, allow_unicode=True))
-    files.write_npz(tmp_path / "params.npz", parameters(model))
-    seal(tmp_path)
-    return tmp_path, model
+    model.scheme = final_scheme(model.scheme, 8)
+    return write(tmp_path, spec, model), model
 
 
 def test_a_trained_model_comes_back(trained, small_images):
@@ -236,7 +205,7 @@ def test_a_trained_model_comes_back(trained, small_images):
     X = small_images.test.inputs()
     for mine, theirs in zip(loaded.predict_f(X), model.predict_f(X), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-6, atol=1e-7)
-    data = (X, targets(yaml.safe_load((folder / "config.yaml").read_text()), small_images, small_images.test))
+    data = (X, targets(read_spec(folder / "config.yaml"), small_images, small_images.test))
     np.testing.assert_allclose(loaded.elbo(data, seed=[1, 2]), model.elbo(data, seed=[1, 2]), rtol=1e-6)
     assert loaded.jitter.numpy() == 1e-3
 
@@ -246,10 +215,7 @@ def test_a_trained_model_of_signs_comes_back(tmp_path, small_spec, small_signs):
     model = build_model(spec, small_signs)
     for parameter in model.likelihood.parameters:
         parameter.assign(parameter + 0.3)
-    (tmp_path / "config.yaml").write_text(yaml.safe_dump(spec))
-    files.write_npz(tmp_path / "params.npz", parameters(model))
-    seal(tmp_path)
-    loaded = parameters(load_trained(tmp_path, small_signs))
+    loaded = parameters(load_trained(write(tmp_path, spec, model), small_signs))
     for name, value in parameters(model).items():
         np.testing.assert_allclose(loaded[name], value, rtol=1e-9, atol=1e-12, err_msg=name)
 
@@ -272,19 +238,17 @@ def test_parameters_of_another_model_are_refused(trained, small_images, change, 
         load_trained(folder, small_images)
 
 
-def test_parameters_of_another_run_of_the_same_model_are_refused(trained, small_images):
+def test_files_of_another_run_of_the_same_model_are_refused(trained, small_images):
     folder = trained[0]
-    arrays = files.read_npz(folder / "params.npz")
+    config, arrays = folder / "config.yaml", files.read_npz(folder / "params.npz")
+    text = config.read_text()
+    config.write_text(text.replace("seed: 3", "seed: 4"))
+    with pytest.raises(DamagedFile, match=r"config\.yaml is not the file that final\.json"):
+        load_trained(folder, small_images)
+    config.write_text(text)
     files.write_npz(folder / "params.npz", arrays | {"q_mu": arrays["q_mu"] + 1})
     with pytest.raises(DamagedFile, match=r"params\.npz is not the file that final\.json beside it was written with"):
         load_trained(folder, small_images)
-
-
-def test_settings_of_another_run_of_the_same_model_are_refused(trained, small_images):
-    path = trained[0] / "config.yaml"
-    path.write_text(path.read_text().replace("seed: 3", "seed: 4"))
-    with pytest.raises(DamagedFile, match=r"config\.yaml is not the file that final\.json"):
-        load_trained(trained[0], small_images)
 
 
 def test_half_a_file_is_named(trained, small_images):

@@ -7,13 +7,25 @@ import pytest
 from orbitgp import datasets, files
 from orbitgp.datasets import ImageData
 from orbitgp.files import DamagedFile
-from orbitgp_paper.experiments.images import ARRAYS, KINDS, make_dataset, read_dataset, write_dataset
+from orbitgp_paper.experiments.images import (
+    ARRAYS,
+    dataset_digest,
+    image_counts,
+    make_dataset,
+    read_dataset,
+    write_dataset,
+)
+from orbitgp_paper.spec import Dataset, parse_dataset
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "mnist": {"kind": "mnist", "train": 70, "test": 30},
     "parity": {"kind": "parity", "alpha": 90, "seed": 2, "train": 40, "test": 20},
     "rotated": {"kind": "rotated", "seed": 2, "train": 40, "test": 20},
 }
+
+
+def dataset(kind: str, **changes: Any) -> Dataset:
+    return parse_dataset({"name": "mine", **SETTINGS.get(kind, {"kind": kind}), **changes})
 
 
 def assert_same(one: ImageData, other: ImageData) -> None:
@@ -26,39 +38,60 @@ def assert_same(one: ImageData, other: ImageData) -> None:
 # -- making --------------------------------------------------------------------------------------------------------
 
 
-def test_mnist_is_its_first_images(mnist_data: ImageData) -> None:
-    made = make_dataset(SETTINGS["mnist"])
-    assert (len(made.train), len(made.test)) == (70, 30)
-    assert_same(made, ImageData("mnist", mnist_data.train.take(70), mnist_data.test.take(30)))
-
-
-def test_parity_is_that_of_the_first_images(mnist_data: ImageData) -> None:
-    digits = ImageData("mnist", mnist_data.train.take(40), mnist_data.test.take(20))
-    assert_same(make_dataset(SETTINGS["parity"]), datasets.parity(90, 2, digits))
-    assert set(make_dataset(SETTINGS["parity"]).train.labels) == {-1, 1}
-
-
-def test_rotated_takes_sizes_and_seed(mnist_data: ImageData) -> None:
-    made = make_dataset(SETTINGS["rotated"])
+def test_mnist_and_what_is_made_of_it(mnist_data: ImageData) -> None:
+    first = ImageData("mnist", mnist_data.train.take(70), mnist_data.test.take(30))
+    assert_same(make_dataset(dataset("mnist")), first)
+    first = ImageData("mnist", mnist_data.train.take(40), mnist_data.test.take(20))
+    made = make_dataset(dataset("parity"))
+    assert_same(made, datasets.parity(90, 2, first))
+    assert set(made.train.labels) == {-1, 1}
+    made = make_dataset(dataset("rotated"))
     assert_same(made, datasets.rotated(2, 40, 20, mnist_data))
-    assert not np.array_equal(made.train.images, make_dataset(SETTINGS["rotated"] | {"seed": 3}).train.images)
+    assert not np.array_equal(made.train.images, make_dataset(dataset("rotated", seed=3)).train.images)
 
 
-def test_the_users_own_images_and_folder(tmp_path: Path, small_images: ImageData) -> None:
+@pytest.fixture
+def mine(tmp_path: Path, small_images: ImageData) -> Path:
     path = tmp_path / "mine.npz"
     np.savez(path, images=small_images.train.images, labels=small_images.train.labels)
-    made = make_dataset({"kind": "images", "path": str(path), "test_fraction": 0.25, "seed": 1})
-    assert_same(made, datasets.images(path, 0.25, 1))
-    assert (len(made.train), len(made.test)) == (45, 15)
+    return path
+
+
+def test_the_users_own_images_and_folder(mine: Path) -> None:
+    own = dataset("images", path=str(mine), test_fraction=0.25, seed=1)
+    assert_same(make_dataset(own), datasets.images(mine, 0.25, 1))
     for kind in ("mnist", "parity"):
         with pytest.raises(FileNotFoundError, match="nowhere"):
-            make_dataset(SETTINGS[kind] | {"folder": str(tmp_path / "nowhere")})
+            make_dataset(dataset(kind, folder=str(mine.with_name("nowhere"))))
 
 
-def test_an_unknown_kind_is_named() -> None:
-    with pytest.raises(ValueError, match=r"dataset\.kind must be one of 'mnist', .*, got 'cifar'"):
-        make_dataset({"kind": "cifar"})
-    assert set(KINDS) == {"mnist", "parity", "rotated", "images"}
+def test_counts_are_those_of_the_images(mine: Path, small_images: ImageData) -> None:
+    both = mine.with_name("both.npz")
+    with np.load(mine) as arrays:
+        np.savez_compressed(both, **arrays, test_images=arrays["images"][:7], test_labels=arrays["labels"][:7])
+    given = [dataset("images", path=str(path), test_fraction=0.3) for path in (mine, both)]
+    for settings in (*given, dataset("mnist"), dataset("rotated")):
+        made = make_dataset(settings)
+        assert image_counts(settings) == (len(made.train), len(made.test), made.train.inputs().shape[1])
+    mine.write_text("no archive")
+    with pytest.raises(ValueError, match=r"mine\.npz: expected an npz file"):
+        image_counts(given[0])
+
+
+def test_a_digest_stands_for_settings_code_and_the_users_file(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = dataset("images", path=str(mine))
+    found = [dataset_digest(own), dataset_digest(dataset("rotated")), dataset_digest(dataset("rotated", seed=3))]
+    content = mine.read_bytes()
+    mine.write_bytes(content)  # another date
+    assert dataset_digest(own) == found[0] and len(found[0]) == 16
+    mine.write_bytes(content[:-1] + b"x")
+    found.append(dataset_digest(own))
+    monkeypatch.setattr("orbitgp_paper.sources.digest", lambda module: f"another {module}")
+    found.append(dataset_digest(own))
+    assert len(set(found)) == 5
+    mine.unlink()
+    with pytest.raises(FileNotFoundError, match=r"mine\.npz"):
+        dataset_digest(own)
 
 
 # -- files ---------------------------------------------------------------------------------------------------------
@@ -66,7 +99,7 @@ def test_an_unknown_kind_is_named() -> None:
 
 @pytest.mark.parametrize("kind", SETTINGS)
 def test_a_data_set_comes_back_to_the_bit(tmp_path: Path, kind: str) -> None:
-    made = make_dataset(SETTINGS[kind])
+    made = make_dataset(dataset(kind))
     path = tmp_path / "data" / "mine.npz"
     write_dataset(path, made)
     read = read_dataset(path)
@@ -77,7 +110,7 @@ def test_a_data_set_comes_back_to_the_bit(tmp_path: Path, kind: str) -> None:
         ("train_images", "test_images"), np.dtype(np.uint8 if kind == "mnist" else np.float32)
     )
     first = path.read_bytes()
-    write_dataset(path, make_dataset(SETTINGS[kind]))
+    write_dataset(path, make_dataset(dataset(kind)))
     assert path.read_bytes() == first
 
 
