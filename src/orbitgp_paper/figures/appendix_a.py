@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator
 
-from orbitgp_paper.figures.frames import require
+from orbitgp_paper.figures.frames import finite
 from orbitgp_paper.figures.limits import logarithmic
 from orbitgp_paper.figures.looks import Look, looks
 from orbitgp_paper.figures.style import FAINT, HOLLOW, SMALL, TEXT_WIDTH, legend, not_measured, paper_style
@@ -32,11 +32,7 @@ def draw(frame: pd.DataFrame) -> Figure:
     :param frame: columns variant, label_text, view (prior or posterior), label (the class), threshold, probability,
         bound, images (how many are behind the row).
     """
-    rows = require(frame, ["variant", "label_text", "view"], NUMBERS, "insensitivity")
-    unknown = sorted(set(rows["view"]) - set(VIEWS))
-    if unknown:
-        raise ValueError(f"view must be one of {', '.join(VIEWS)}, got {', '.join(map(repr, unknown))}")
-    rows = rows.dropna(subset=list(NUMBERS)).query("images > 0")
+    rows = finite(frame, NUMBERS).dropna(subset=list(NUMBERS)).query("images > 0")
     shown = looks(rows["variant"])
     texts = dict(zip(rows["variant"], rows["label_text"].astype(str), strict=True))
     moved = rows.groupby("variant")["probability"].max() > 0

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
-from orbitgp_paper.figures.frames import require
+from orbitgp_paper.figures.frames import finite
 from orbitgp_paper.figures.limits import logarithmic
 from orbitgp_paper.figures.looks import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, Look
 from orbitgp_paper.figures.style import FAINT, HOLLOW, SMALL, TEXT_WIDTH, legend, not_measured, paper_style
@@ -38,12 +38,8 @@ def draw(frame: pd.DataFrame) -> Figure:
 
     :param frame: columns estimator, shared, samples, quantity, bias, bias_std_error, std, cost.
     """
-    rows = require(frame, ["estimator", "shared", "quantity"], NUMBERS, "estimators").dropna(subset=list(NUMBERS))
+    rows = finite(frame, NUMBERS).dropna(subset=list(NUMBERS))
     rows["shared"] = rows["shared"].astype(str).str.lower().isin(["true", "1"])  # words, where a file was read as such
-    for column, known in (("estimator", ESTIMATORS), ("quantity", QUANTITIES)):
-        unknown = sorted(set(rows[column]) - set(known))
-        if unknown:
-            raise ValueError(f"{column} must be one of {', '.join(known)}, got {', '.join(map(repr, unknown))}")
     with paper_style():
         figure = Figure(figsize=(TEXT_WIDTH, 5.8), layout="constrained")
         axes = figure.subplots(len(ROWS), len(QUANTITIES))

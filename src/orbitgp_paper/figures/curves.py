@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -61,10 +62,6 @@ def curves(metrics: pd.DataFrame, column: str, looks: Mapping[str, Look]) -> lis
     found = []
     for variant, look in looks.items():
         rows = metrics[metrics["variant"] == variant]
-        twice = rows.duplicated(["seed", "step"])
-        if twice.any():
-            seed, step = rows.loc[twice, ["seed", "step"]].iloc[0]
-            raise ValueError(f"variant {variant!r}, seed {seed:g} has more than one row for step {step:g}")
         table = rows.pivot(index="seed", columns="step", values=column).dropna(how="all")
         if len(table):
             found.append(Curve(look, table.columns.to_numpy(np.float64), table.to_numpy(np.float64)))
@@ -126,37 +123,22 @@ def draw_curves(
     """
     low, high = ax.get_ylim()
     for place, curve in enumerate(drawn):
-        several = len(curve.values) > 1
-        if several:
+        mark: dict[str, Any] = {"color": curve.look.colour, "linestyle": ""}
+        if len(curve.values) > 1:
             for values in curve.values:
                 ax.plot(curve.steps, values, color=curve.look.colour, linewidth=0.5, alpha=0.5, zorder=2)
         ax.plot(curve.steps, curve.mean, color=curve.look.colour, linestyle=curve.look.style, linewidth=1.4, zorder=3)
         if markers:
             every = max(1, len(curve.steps) // 5)
             chosen = slice(min(place + 1, len(curve.steps) - 1) % every, None, every)
-            ax.plot(
-                curve.steps[chosen],
-                curve.mean[chosen],
-                color=curve.look.colour,
-                marker=curve.look.marker,
-                markersize=3.5,
-                linestyle="",
-                zorder=4,
-            )
+            ax.plot(curve.steps[chosen], curve.mean[chosen], **mark, marker=curve.look.marker, markersize=3.5, zorder=4)
         for values in curve.values:
             _mark_lonely(ax, curve, values)
             if np.isnan(values[-1]):
                 last = np.flatnonzero(np.isfinite(values))[-1]
                 remarks.diverged = True
-                ax.plot(
-                    curve.steps[last],
-                    np.clip(values[last], low, high),
-                    color=curve.look.colour,
-                    marker="x",
-                    markersize=5,
-                    clip_on=False,
-                    zorder=5,
-                )
+                end = np.clip(values[last], low, high)
+                ax.plot(curve.steps[last], end, **mark, marker="x", markersize=5, clip_on=False, zorder=5)
         _mark_edges(ax, curve)
     _, values = _stacked(drawn)
     if np.nanmax(values) > high:
@@ -177,10 +159,7 @@ def _mark_edges(ax: Axes, curve: Curve) -> None:
     """A triangle where a curve leaves the axis or comes back to it; where several do so together, one."""
     low, high = ax.get_ylim()
     width = ax.get_xlim()[1]
-    for edge, outside, marker in (
-        (high, curve.values > high, "^"),
-        (low, curve.values < low, "v"),
-    ):
+    for edge, outside, marker in ((high, curve.values > high, "^"), (low, curve.values < low, "v")):
         places: list[float] = []
         for values, out in zip(curve.values, outside, strict=True):
             places += _crossings(ax, curve.steps, values, out, edge)
@@ -188,18 +167,9 @@ def _mark_edges(ax: Axes, curve: Curve) -> None:
         for place in sorted(places):
             if not shown or place - shown[-1] > NEAR * width:
                 shown.append(place)
-        if not shown:
-            continue  # an empty line that is not clipped upsets the layout
-        ax.plot(
-            shown,
-            [edge] * len(shown),
-            color=curve.look.colour,
-            marker=marker,
-            markersize=4,
-            linestyle="",
-            clip_on=False,
-            zorder=5,
-        )
+        if shown:  # an empty line that is not clipped upsets the layout
+            options: dict[str, Any] = {"color": curve.look.colour, "marker": marker, "markersize": 4, "linestyle": ""}
+            ax.plot(shown, [edge] * len(shown), **options, clip_on=False, zorder=5)
 
 
 def _crossings(ax: Axes, steps: np.ndarray, values: np.ndarray, out: np.ndarray, edge: float) -> list[float]:

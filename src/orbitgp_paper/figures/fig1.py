@@ -9,7 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from orbitgp_paper.figures.frames import require_arrays
 from orbitgp_paper.figures.looks import VERMILION
 from orbitgp_paper.figures.style import TEXT_WIDTH, paper_style
 
@@ -24,13 +23,7 @@ def draw(samples: Mapping[str, np.ndarray]) -> Figure:
 
     :param samples: originals [digits, H, W, C] and draws [digits, draws, H, W, C], both uint8, C 1 or 3.
     """
-    require_arrays(samples, ("originals", "draws"), "samples")
     originals, draws = samples["originals"], samples["draws"]
-    if originals.ndim != 4 or originals.shape[-1] not in (1, 3) or not originals.size:
-        raise ValueError(f"originals must be [digits, H, W, C] with C 1 or 3 and not empty, got {originals.shape}")
-    if draws.ndim != 5 or not draws.size or (draws.shape[0], *draws.shape[2:]) != originals.shape:
-        raise ValueError(f"draws must be [digits, draws, H, W, C] for originals {originals.shape}, got {draws.shape}")
-
     count = draws.shape[1]
     rows = 3 if count >= 9 else 2 if count >= 4 else 1
     columns = -(-count // rows)

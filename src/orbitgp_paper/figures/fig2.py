@@ -8,11 +8,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from orbitgp_paper.figures.frames import require, require_arrays
 from orbitgp_paper.figures.style import TEXT_WIDTH, paper_style
 
 TITLES = {"invariant": "invariant GP", "plain": "plain GP"}
-NUMBERS = ("log_marginal_likelihood", "train_rmse", "test_rmse")
 
 
 def draw(surfaces: Mapping[str, np.ndarray], metrics: pd.DataFrame) -> Figure:
@@ -22,15 +20,8 @@ def draw(surfaces: Mapping[str, np.ndarray], metrics: pd.DataFrame) -> Figure:
     :param metrics: columns model, log_marginal_likelihood, train_rmse, test_rmse.
     """
     panels = ("truth", *TITLES)
-    require_arrays(surfaces, ("train_X", "train_Y", *panels), "surfaces")
-    rows = require(metrics, ["model"], NUMBERS, "metrics").set_index("model")
-    absent = [name for name in TITLES if name not in rows.index]
-    if absent:
-        raise ValueError(f"metrics must have a row for each model; there is none for {', '.join(absent)}")
+    rows = metrics.set_index("model")
     side = round(len(surfaces["truth"]) ** 0.5)
-    for name in panels:
-        if surfaces[name].size != side**2:
-            raise ValueError(f"{name} must have shape [side², 1] on one square grid, got {surfaces[name].shape}")
     train_X, train_Y = surfaces["train_X"], surfaces["train_Y"]
     limit = max(np.nanmax(np.abs(surfaces[name])) for name in panels)
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from orbitgp_paper.figures.frames import require
+from orbitgp_paper.figures.frames import finite
 from orbitgp_paper.figures.limits import logarithmic, short
 from orbitgp_paper.figures.looks import BLACK, BLUE, Look
 from orbitgp_paper.figures.style import FAINT, TEXT_WIDTH, legend, not_measured, paper_style
@@ -25,11 +25,7 @@ def draw(bounds: pd.DataFrame) -> Figure:
 
     :param bounds: columns model (invariant or plain), inducing, elbo, log_marginal_likelihood.
     """
-    frame = require(bounds, ["model"], ["inducing", "elbo", "log_marginal_likelihood"], "bounds")
-    unknown = sorted(set(frame["model"]) - set(LOOKS))
-    if unknown:
-        raise ValueError(f"model must be one of {', '.join(LOOKS)}, got {', '.join(map(repr, unknown))}")
-    frame = frame.dropna().sort_values("inducing")
+    frame = finite(bounds, ["inducing", "elbo", "log_marginal_likelihood"]).dropna().sort_values("inducing")
     with paper_style():
         figure = Figure(figsize=(TEXT_WIDTH, 2.0), layout="constrained")
         left, right = figure.subplots(1, 2)
@@ -75,15 +71,7 @@ def _bound(ax: Axes, frame: pd.DataFrame) -> float | None:
         look = LOOKS[str(name)]
         for exact in sorted(set(rows["log_marginal_likelihood"])):  # one, as inducing points do not change it
             ax.axhline(exact, color=look.colour, linestyle=":", linewidth=1.0)
-        ax.plot(
-            rows["inducing"],
-            rows["elbo"],
-            color=look.colour,
-            linestyle=look.style,
-            marker=look.marker,
-            markersize=4,
-            linewidth=1.4,
-        )
+        ax.plot(rows["inducing"], rows["elbo"], **look.line, markersize=4)
         off = rows[cut.loc[rows.index]]
         if off.empty:
             continue  # an empty line that is not clipped upsets the layout
@@ -106,15 +94,7 @@ def _distance(ax: Axes, frame: pd.DataFrame) -> bool:
     for name, rows in frame.groupby("model", sort=False):
         look = LOOKS[str(name)]
         shown = gap.loc[rows.index].clip(lower=LEAST)
-        ax.plot(
-            rows["inducing"],
-            shown,
-            color=look.colour,
-            linestyle=look.style,
-            marker=look.marker,
-            markersize=4,
-            linewidth=1.4,
-        )
+        ax.plot(rows["inducing"], shown, **look.line, markersize=4)
         below = shown[gap.loc[rows.index] < LEAST]
         ax.plot(frame["inducing"].loc[below.index], below, color=look.colour, marker="_", markersize=10, linestyle="")
     return bool((gap < LEAST).any())

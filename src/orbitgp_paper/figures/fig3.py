@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from orbitgp_paper.figures.curves import Curve, Remarks, bound_panel, curves, draw_curves, error_panel, step_axis
-from orbitgp_paper.figures.frames import labels, require
+from orbitgp_paper.figures.frames import finite, labels
 from orbitgp_paper.figures.looks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Look
 from orbitgp_paper.figures.style import FAINT, TEXT_WIDTH, legend, not_measured, paper_style
 
@@ -36,9 +36,7 @@ def draw(metrics: pd.DataFrame) -> Figure:
     """
     if ANGLE not in metrics:  # no model has one
         metrics = metrics.assign(**{ANGLE: np.nan})
-    frame = require(
-        metrics, ["variant", "label", "seed"], ["alpha_true", "step", "elbo", "test_error", ANGLE], "metrics"
-    )
+    frame = finite(metrics, ["alpha_true", "step", "elbo", "test_error", ANGLE])
     lost = frame.loc[frame["alpha_true"].isna(), "variant"]
     if len(lost):
         raise ValueError(f"alpha_true must say how far digits were rotated; variant {lost.iloc[0]!r} has none")

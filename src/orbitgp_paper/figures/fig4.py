@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from orbitgp_paper.figures.curves import Remarks, bound_panel, curves, error_panel
-from orbitgp_paper.figures.frames import labels, require
+from orbitgp_paper.figures.frames import finite, labels
 from orbitgp_paper.figures.looks import Look, looks
 from orbitgp_paper.figures.style import FAINT, SMALL, TEXT_WIDTH, paper_style, text_width
 
@@ -30,8 +30,8 @@ def draw(metrics: pd.DataFrame, table: pd.DataFrame) -> Figure:
     :param table: columns variant, paper_error, paper_std, error_mean, error_std, n_seeds; NaN where there is none.
         It may have label, n_diverged and train_size.
     """
-    frame = require(metrics, ["variant", "label", "seed"], ["step", "elbo", "test_error"], "metrics")
-    rows = require(table, ["variant"], NUMBERS, "table").drop_duplicates("variant").set_index("variant")
+    frame = finite(metrics, ["step", "elbo", "test_error"])
+    rows = finite(table, NUMBERS).drop_duplicates("variant").set_index("variant")
     shown, texts, remarks = looks([*frame["variant"], *rows.index]), labels(frame), Remarks()
     if "label" in rows:
         texts = {str(name): str(text) for name, text in rows["label"].dropna().items()} | texts

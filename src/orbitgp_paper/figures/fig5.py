@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from orbitgp_paper.figures.curves import Remarks, bound_panel, curves, error_panel
-from orbitgp_paper.figures.frames import labels, require
+from orbitgp_paper.figures.frames import finite, labels
 from orbitgp_paper.figures.looks import looks
 from orbitgp_paper.figures.style import TEXT_WIDTH, legend, paper_style
 
@@ -15,7 +15,7 @@ def draw(metrics: pd.DataFrame) -> Figure:
     """
     :param metrics: columns variant, label, seed, step, elbo, test_error.
     """
-    frame = require(metrics, ["variant", "label", "seed"], ["step", "elbo", "test_error"], "metrics")
+    frame = finite(metrics, ["step", "elbo", "test_error"])
     shown, texts, remarks = looks(frame["variant"]), labels(frame), Remarks()
     with paper_style():
         figure = Figure(figsize=(TEXT_WIDTH, 2.1), layout="constrained")

@@ -1,40 +1,22 @@
-"""What figures ask of the frames and arrays that they are given."""
+"""Frames as figures want them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
 
-def require(frame: pd.DataFrame, words: Sequence[str], numbers: Sequence[str], what: str) -> pd.DataFrame:
+def finite(frame: pd.DataFrame, numbers: Sequence[str]) -> pd.DataFrame:
     """
-    :param words: columns that must be there.
-    :param numbers: columns that must be there and hold numbers; infinities are made NaN.
-    :param what: the frame's name in errors.
-    :return: a copy.
+    :return: a copy, in which what is not finite in these columns is NaN.
     """
-    missing = [name for name in (*words, *numbers) if name not in frame.columns]
-    if missing:
-        raise ValueError(f"{what} must have the columns {', '.join(missing)}; it has {', '.join(map(str, frame))}")
     copy = frame.copy()
     for name in numbers:
-        try:
-            values = pd.to_numeric(frame[name]).to_numpy(dtype=np.float64, na_value=np.nan)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"column {name} of {what} must hold numbers: {error}") from error
+        values = pd.to_numeric(frame[name]).to_numpy(dtype=np.float64, na_value=np.nan)
         copy[name] = np.where(np.isfinite(values), values, np.nan)
     return copy
-
-
-def require_arrays(arrays: Mapping[str, np.ndarray], names: Sequence[str], what: str) -> None:
-    """
-    :param names: arrays that must be there.
-    """
-    missing = [name for name in names if name not in arrays]
-    if missing:
-        raise ValueError(f"{what} must have the arrays {', '.join(missing)}; it has {', '.join(arrays)}")
 
 
 def labels(frame: pd.DataFrame) -> dict[str, str]:

@@ -22,12 +22,16 @@ class Look:
     style: Any = "-"
     marker: str = "o"
 
+    @property
+    def line(self) -> dict[str, Any]:
+        """Options of a line with markers."""
+        return {"color": self.colour, "linestyle": self.style, "linewidth": 1.4, "marker": self.marker}
+
     def proxy(self, label: str, **options: Any) -> Line2D:
         """
         :return: an entry for a legend.
         """
-        given: dict[str, Any] = {"color": self.colour, "linestyle": self.style, "linewidth": 1.4, "label": label}
-        return Line2D([], [], **{**given, **options})
+        return Line2D([], [], **{**self.line, "marker": "", "label": label, **options})
 
 
 #: the paper's models, in the order in which legends name them; "plain" is the paper's own recipe of training

@@ -1,10 +1,13 @@
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
+from orbitgp_paper.figures.frames import finite, labels
 from orbitgp_paper.figures.limits import log_ticks, logarithmic, short, window
+from orbitgp_paper.figures.looks import KNOWN, looks
 
 STEPS = np.arange(11.0)
 
@@ -76,3 +79,20 @@ def test_logarithmic_ticks_are_written_short(low, high, texts):
 )
 def test_numbers_are_short(value, text):
     assert short(value) == text
+
+
+def test_models_look_the_same_in_every_figure_and_all_differ():
+    assert looks(["affine", "rbf"])["affine"] == looks(["affine", "local", "fixed", "mine"])["affine"]
+    assert list(looks(["zeta", "local", "alpha", "rbf", "rbf"])) == ["rbf", "local", "alpha", "zeta"]
+    assert (
+        len({look.colour for look in KNOWN.values()}) == len({str(look.style) for look in KNOWN.values()}) == len(KNOWN)
+    )
+    found = looks([*KNOWN, *(f"mine{number}" for number in range(12))])
+    assert len({(look.colour, str(look.style)) for look in found.values()}) == len(found)
+
+
+def test_what_is_not_finite_is_missing_and_a_variant_without_a_label_goes_by_its_name():
+    frame = pd.DataFrame({"elbo": [1.0, np.inf, -np.inf], "variant": ["a", "a", "b"], "label": [None, "first", None]})
+    np.testing.assert_array_equal(finite(frame, ["elbo"])["elbo"], [1.0, np.nan, np.nan])
+    assert np.isinf(frame["elbo"]).sum() == 2
+    assert labels(frame) == {"a": "first", "b": "b"}
