@@ -41,7 +41,15 @@ def write_run(tmp_path) -> Callable[..., Path]:
             "diverged": False,
             "config_digest": "00",
         } | changes
-        (folder / "config.yaml").write_text(yaml.safe_dump({"dataset": dataset, "inducing": {"count": 16}}))
+        likelihood = {"kind": "polya_gamma", "tilt": "groups"} if "alpha" in dataset else {"kind": "gaussian"}
+        spec = {key: final[key] for key in ("experiment", "variant", "label", "seed")} | {
+            "dataset": dataset,
+            "orbit": {"kind": "identity"},
+            "likelihood": likelihood,
+            "inducing": {"count": 16},
+            "optimiser": {"kind": "natural", "steps": 40, "batch": 50},
+        }
+        (folder / "config.yaml").write_text(yaml.safe_dump(spec))
         names = ["step", "elbo", "test_error", "test_nll", *parameters]
         rows = [[0, "", 90.0, 2.3, *parameters.values()], [6, -100.25, 10.0, 0.25, *parameters.values()]]
         text = "\n".join(",".join(map(str, row)) for row in (names, *rows)) + "\n"
