@@ -331,14 +331,14 @@ def all_tables(root, finals, toy_metrics, toy_halves, toy_bounds, insensitivity_
     """Every table that a run of the paper's size makes, as the files have them."""
     config = configuration.load("paper", root / "config")
     rows = []
-    for run in configuration.runs(config):
-        spec = configuration.run_spec(config, run)
-        own = finals(run.experiment, {run.variant: [3.0]}, train_size=spec["dataset"]["train"]).assign(seed=run.seed)
-        if spec["orbit"]["kind"] == "rotation":
-            own["orbit.alpha"] = float(spec["orbit"]["alpha"])
-        if spec["orbit"]["kind"] == "affine":
+    for run in config.all_runs():
+        spec = config.spec(run)
+        own = finals(run.experiment, {run.variant: [3.0]}, train_size=spec.dataset.train).assign(seed=run.seed)
+        if spec.orbit.kind == "rotation":
+            own["orbit.alpha"] = spec.orbit.alpha
+        if spec.orbit.kind == "affine":
             own["orbit.width.a_xy"] = own["orbit.width.a_yx"] = 0.1
-        rows.append(own.assign(alpha_true=float(spec["dataset"].get("alpha", np.nan))))
+        rows.append(own.assign(alpha_true=getattr(spec.dataset, "alpha", np.nan)))
     frame = pd.concat(rows, ignore_index=True)
     values = tables_module.read_paper_values(root / "config" / "paper_values.yaml")
     return {

@@ -221,38 +221,23 @@ def test_runs_table_has_outcome_origin_and_parameters(finals):
 
 
 def test_captions_say_the_size(quick):
-    caption = tables.caption("mnist", quick)
-    data = quick["datasets"]["mnist"]
-    for word in (f"{data['train']:,} training", f"{data['test']:,} test", "“quick”", "inducing points", "steps of"):
+    caption, data = tables.caption("mnist", quick), quick.dataset("mnist")
+    for word in (f"{data.train:,} training", f"{data.test:,} test", "“quick”", "inducing points", "steps of"):
         assert word in caption
     for name in ("toy", "toy_halves", "toy_bounds", "parity", "rotated", "insensitivity", "estimators", "runs"):
         assert tables.caption(name, quick).startswith(tables.TITLES[name])
         assert "“quick”" in tables.caption(name, quick)
 
 
-def test_caption_speaks_of_a_spread_only_where_there_is_one(quick):
-    several = {**quick, "experiments": {**quick["experiments"]}}
-    several["experiments"]["rotated"] = {**quick["experiments"]["rotated"], "seeds": [0, 1, 2]}
-    one = {**several, "experiments": {**several["experiments"]}}
-    one["experiments"]["rotated"] = {**quick["experiments"]["rotated"], "seeds": [0]}
-    assert "3 seeds. Mean ± standard deviation" in tables.caption("rotated", several)
-    assert tables.caption("rotated", one).endswith("1 seed.")
-
-
-def test_caption_of_ones_own_experiment(quick):
-    config = {**quick, "datasets": {**quick["datasets"]}, "experiments": {**quick["experiments"]}}
-    config["datasets"]["own"] = {"kind": "images", "path": "my.npz", "test_fraction": 0.2, "seed": 0}
-    variants = {
-        "one": {"dataset": "own", "orbit": {"kind": "identity"}, "label": "one"},
-        "two": {
-            "dataset": "own",
-            "orbit": {"kind": "identity"},
-            "label": "two",
-            "training": {"inducing": {"count": 9}},
-        },
-    }
-    config["experiments"]["own"] = {"seeds": [0], "variants": variants}
+def test_captions_speak_of_a_spread_and_of_ones_own_images(root):
+    content = configuration.read_yaml(root / "config" / "quick.yaml")
+    content["datasets"]["own"] = {"kind": "images", "path": "my.npz"}
+    one = {"dataset": "own", "orbit": {"kind": "identity"}, "label": "one"}
+    two = {**one, "training": {"inducing": {"count": 9}}}
+    content["experiments"]["own"] = {"seeds": [0], "variants": {"one": one, "two": two}}
+    content["experiments"]["rotated"]["seeds"] = [0, 1, 2]
+    config = configuration.parse(content, "a test")
+    assert "3 seeds. Mean ± standard deviation" in tables.caption("rotated", config)
     caption = tables.caption("own", config)
-    assert caption.startswith("Experiment own")
-    assert "the user's images" in caption
-    assert f"9 to {quick['training']['inducing']['count']:,} inducing points" in caption
+    assert caption.startswith("Experiment own") and caption.endswith("1 seed.")
+    assert "the user's images" in caption and "9 to 150 inducing points" in caption
