@@ -4,7 +4,7 @@ localrules:
 
 rule data:
     input:
-        map(images, CONFIG.datasets),
+        [*map(images, CONFIG.datasets)],
 
 
 rule dataset:
