@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from orbitgp._ops import fusion
 from orbitgp._ops.fusion import Fused
-from orbitgp.orbits import Affine, Composed, LocalDeformation
+from orbitgp.orbits import Affine, LocalDeformation
 
 SEED = [3, 1]
 
@@ -17,6 +17,14 @@ def function(images, moves):
 def inputs(N):
     rng = np.random.default_rng(N)
     return tf.constant(rng.normal(size=(N, 4))), tf.constant(rng.normal(size=(N, 5)))
+
+
+def assert_same(compute, call, N):
+    """Values and gradients of ``call``, as ``compute`` finds them, are those of the function."""
+    tensors, weights = inputs(N), tf.constant(np.random.default_rng(0).normal(size=(N, 5)))
+    expected = value_and_gradients(function, tensors, weights)
+    for found, value in zip(compute(call, tensors, weights), expected, strict=True):
+        np.testing.assert_allclose(found, value, rtol=1e-13, atol=1e-14)
 
 
 def value_and_gradients(call, tensors, weights):
@@ -37,42 +45,28 @@ def small(monkeypatch):
     return limits
 
 
-@pytest.mark.parametrize("eager", [True, False], ids=["eager", "graph"])
 @pytest.mark.parametrize(
-    ("N", "together"), [(6, 1000), (6, 10), (7, 15), (3, 1)], ids=["at once", "in blocks", "filled up", "row by row"]
+    ("N", "together", "eager"),
+    [(6, 1000, True), (7, 15, False), (3, 1, True)],
+    ids=["at once", "filled up, graph", "row by row"],
 )
 def test_values_and_gradients_are_those_of_the_function(small, N, together, eager):
     small(0, together)
-    fused, tensors = Fused(function), inputs(N)
-    weights = tf.constant(np.random.default_rng(0).normal(size=(N, 5)))
-
-    def call(images, moves):
-        return fused((images, moves), moves.shape)
-
+    fused = Fused(function)
     compute = value_and_gradients if eager else tf.function(value_and_gradients, autograph=False)
-    for found, expected in zip(
-        compute(call, tensors, weights), value_and_gradients(function, tensors, weights), strict=True
-    ):
-        np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-14)
+    assert_same(compute, lambda images, moves: fused((images, moves), moves.shape), N)
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-def test_where_there_is_a_gpu_all_rows_go_at_once_and_only_arguments_are_kept(small, monkeypatch, compiled):
+def test_where_there_is_a_gpu_all_rows_go_at_once_and_only_arguments_are_kept(small, monkeypatch):
     small(0, 1)
     monkeypatch.setattr(fusion.tf.config, "list_logical_devices", lambda kind: [kind])
-    fused, tensors = Fused(function), inputs(6)
-    weights = tf.constant(np.random.default_rng(0).normal(size=(6, 5)))
-    seen = []
+    fused, seen = Fused(function), []
 
     def call(images, moves):
         seen.append(fused((images, moves), moves.shape))
         return seen[-1]
 
-    compute = tf.function(value_and_gradients, autograph=False, jit_compile=compiled)
-    for found, expected in zip(
-        compute(call, tensors, weights), value_and_gradients(function, tensors, weights), strict=True
-    ):
-        np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-14)
+    assert_same(tf.function(value_and_gradients, autograph=False), call, 6)
     operations = [operation.type for operation in seen[0].graph.get_operations()]
     assert operations.count("Sin") == 3  # once forward, and once more for the derivative by each argument
 
@@ -101,40 +95,31 @@ def test_a_batch_of_unknown_size_is_not_filled_up(small):
 
     fused = Fused(watched)
     unknown = [tf.TensorSpec([None, 4], tf.float64), tf.TensorSpec([None, 5], tf.float64)]
-    call = tf.function(
-        lambda images, moves: fused((images, moves), moves.shape), input_signature=unknown, autograph=False
-    )
-    for N in (1, 2, 5):
+    call = tf.function(lambda images, moves: fused((images, moves), moves.shape), unknown, autograph=False)
+    for N in (1, 5):
         np.testing.assert_allclose(call(*inputs(N)), function(*inputs(N)), rtol=1e-13)
     assert sizes == [None]
 
 
-ORBITS = {
-    "affine": lambda: Affine((7, 6), spread=0.2),
-    "local": lambda: LocalDeformation((7, 6)),
-    "composed": lambda: Composed([Affine((7, 6), spread=0.2), Affine((7, 6), spread=0.1)]),
-}
-
-
-@pytest.mark.parametrize("kind", ORBITS)
+@pytest.mark.parametrize("kind", [Affine, LocalDeformation])
 def test_orbits_draw_the_same_and_learn_the_same_however_many_pixels_there_are(small, kind):
-    orbit, X = ORBITS[kind](), tf.constant(np.random.default_rng(1).uniform(size=(5, 42)))
-    weights = np.random.default_rng(2).normal(size=(5, 2, 3, 42))
+    orbit, X = kind((4, 3)), tf.constant(np.random.default_rng(1).uniform(size=(3, 12)))
+    weights = tf.constant(np.random.default_rng(2).normal(size=(3, 2, 3, 12)))
 
     def outcome():
         with tf.GradientTape() as tape:
             drawn = orbit.sample(X, 2, 3, SEED)
-        return drawn, *tape.gradient(drawn, orbit.trainable_variables, output_gradients=tf.constant(weights))
+        return drawn, *tape.gradient(drawn, orbit.trainable_variables, output_gradients=weights)
 
     small(10**9, 1)
     plain = outcome()
-    small(0, 6 * 42 * 2)  # two images at a time
+    small(0, 6 * 12 * 2)  # two images at a time
     for found, expected in zip(outcome(), plain, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_the_identity_is_exact_when_compiled(small):
     small(0, 10**9)
-    X = np.random.default_rng(1).lognormal(0, 5, (4, 42)).astype(np.float32)
-    drawn = Affine((7, 6), spread=0.0).sample(X, 1, 3, SEED).numpy()
+    X = np.random.default_rng(1).lognormal(0, 5, (4, 12)).astype(np.float32)
+    drawn = Affine((4, 3), spread=0.0).sample(X, 1, 3, SEED).numpy()
     assert drawn.tobytes() == np.repeat(X[:, None, None], 3, axis=2).tobytes()
