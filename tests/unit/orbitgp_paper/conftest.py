@@ -1,4 +1,4 @@
-"""Runs as the training leaves them, and tables made of them."""
+"""Runs as the training leaves them."""
 
 import json
 from collections.abc import Callable
@@ -69,33 +69,16 @@ def finals() -> Callable[..., pd.DataFrame]:
     """A frame of ended runs: ``finals(experiment, {variant: [error of each seed]}, column=value)``."""
 
     def make(experiment: str, errors: dict[str, list[float]], **columns: Any) -> pd.DataFrame:
+        same = {
+            **{"dataset": "mnist", "alpha_true": np.nan, "train_size": 4000, "test_size": 2000, "inducing": 100},
+            **{"steps": 400, "elbo_std_error": 1.0, "late_rise": 0.5, "diverged": False, "events": 0},
+            **{"event_kinds": "", "wall_s": 1.0, "device": "two cores", "peak_memory_mb": 900.0, "resumed": 0},
+            **{"commit": "ab", "dirty": False},
+        }
         rows = [
-            {
-                "experiment": experiment,
-                "variant": variant,
-                "label": variant.upper(),
-                "seed": seed,
-                "dataset": "mnist",
-                "alpha_true": np.nan,
-                "train_size": 4000,
-                "test_size": 2000,
-                "inducing": 100,
-                "steps": 400,
-                "elbo": 1000.0 - error,
-                "elbo_std_error": 1.0,
-                "late_rise": 0.5,
-                "test_error": error,
-                "test_nll": error / 100,
-                "diverged": False,
-                "events": 0,
-                "event_kinds": "",
-                "wall_s": 1.0,
-                "device": "two cores",
-                "peak_memory_mb": 900.0,
-                "resumed": 0,
-                "commit": "ab",
-                "dirty": False,
-            }
+            {"experiment": experiment, "variant": variant, "label": variant.upper(), "seed": seed}
+            | {"elbo": 1000.0 - error, "test_error": error, "test_nll": error / 100}
+            | same
             | columns
             for variant, own in errors.items()
             for seed, error in enumerate(own)
@@ -103,90 +86,6 @@ def finals() -> Callable[..., pd.DataFrame]:
         return pd.DataFrame(rows)
 
     return make
-
-
-@pytest.fixture(scope="session")
-def insensitivity_frame() -> pd.DataFrame:
-    """As measured: two variants, two views, ten classes, two thresholds."""
-    rows = [
-        {
-            "variant": variant,
-            "view": view,
-            "label": label,
-            "threshold": threshold,
-            "probability": 0.01 * label,
-            "bound": 0.01 * label + 0.02,
-            "expected_square": 0.1,
-            "images": 1 + label,
-        }
-        for variant in ("rbf", "affine")
-        for view in ("prior", "posterior")
-        for label in range(10)
-        for threshold in (0.01, 0.1)
-    ]
-    return pd.DataFrame(rows)
-
-
-@pytest.fixture(scope="session")
-def estimators_frame() -> pd.DataFrame:
-    """As measured: two estimators."""
-    rows = [
-        {
-            "estimator": estimator,
-            "shared": shared,
-            "samples": samples,
-            "quantity": quantity,
-            "exact": 1.0,
-            "mean": 1.0 + bias,
-            "bias": bias,
-            "bias_std_error": 0.01,
-            "std": std / samples,
-            "cost": samples**2,
-            "repeats": 100,
-        }
-        for estimator, bias, std in (("iid", -0.02, 0.2), ("without_replacement", 0.01, 0.1))
-        for shared in (False, True)
-        for samples in (2, 4, 32)
-        for quantity in ("k_ff", "square_norm", "bound")
-    ]
-    return pd.DataFrame(rows)
-
-
-@pytest.fixture(scope="session")
-def toy_metrics() -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "model": ["invariant", "plain"],
-            "log_marginal_likelihood": [1.86, -11.28],
-            "train_rmse": [0.022, 0.010],
-            "test_rmse": [0.098, 0.230],
-            "variance": [0.6, 0.3],
-            "lengthscale": [0.26, 0.24],
-            "noise": [0.046, 0.038],
-        }
-    )
-
-
-@pytest.fixture(scope="session")
-def toy_halves() -> pd.DataFrame:
-    rows = [
-        {"model": model, "seen": seen, "log_marginal_likelihood": value, "first": value / 3, "second": 2 * value / 3}
-        for model, value in {"invariant": 1.86, "plain": -11.28, "antisymmetric": -27.44}.items()
-        for seen in ("above", "below")
-    ]
-    return pd.DataFrame(rows).assign(rmse=0.3, std_ratio=0.5)
-
-
-@pytest.fixture(scope="session")
-def toy_bounds() -> pd.DataFrame:
-    exact = {"invariant": 1.86, "plain": -11.28}
-    return pd.DataFrame(
-        [
-            {"model": model, "inducing": M, "elbo": value - 40 / M**2, "log_marginal_likelihood": value}
-            for model, value in exact.items()
-            for M in (4, 8, 64)
-        ]
-    )
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,12 @@ def edit(path, **changes):
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 
+def sign(folder):
+    """Brings the sums of a run's files up to what they are now."""
+    edit(folder / "final.json", files=sums(folder, ("config.yaml", "metrics.csv")))
+    edit(folder / "provenance.json", files=sums(folder, ["final.json"]))
+
+
 def test_two_frames(write_run):
     rotation = {"orbit.alpha": 33.0, "kernel.variance": 0.1}
     folders = [write_run(seed=1), write_run(seed=0), write_run(variant="rotation", parameters=rotation)]
@@ -47,30 +53,21 @@ def test_two_frames(write_run):
         ({0: "", 85: 5.0, 90: "", 95: "", 100: 2.0}, -3.0),
         ({0: ""}, np.nan),
         ({0: "", 85: 5.0, 100: "inf"}, np.inf),
+        ({0: "", 85: 0.0, 100: repr(0.1 + 0.2)}, 0.1 + 0.2),  # every digit
     ],
 )
 def test_how_much_the_bound_still_rose(write_run, curve, rise):
     folder = write_run()
     rows = [f"{step},{elbo},9.0,0.2,0.5" for step, elbo in curve.items()]
     (folder / "metrics.csv").write_text("\n".join(["step,elbo,test_error,test_nll,kernel.variance", *rows]) + "\n")
-    edit(folder / "final.json", files=sums(folder, ("config.yaml", "metrics.csv")))
-    edit(folder / "provenance.json", files=sums(folder, ["final.json"]))
+    sign(folder)
     np.testing.assert_equal(read_runs([folder]).finals["late_rise"][0], rise)
 
 
-def test_folders_may_be_any_iterable_of_paths_or_words(write_run):
-    folder = write_run()
-    assert len(read_runs(str(part) for part in [folder]).finals) == 1
-    with pytest.raises(TypeError, match="a list of folders"):
-        read_runs(folder)
-    with pytest.raises(TypeError, match="a list of folders"):
-        read_runs(str(folder))
-
-
-def test_relative_folders(write_run, monkeypatch):
+def test_folders_may_be_words_and_relative(write_run, monkeypatch):
     folder = write_run()
     monkeypatch.chdir(folder.parent)
-    assert len(read_runs([folder.relative_to(folder.parent)]).finals) == 1
+    assert len(read_runs(str(part) for part in [folder.relative_to(folder.parent)]).finals) == 1
 
 
 def test_true_angle_of_parity(write_run):
@@ -103,41 +100,23 @@ def test_diverged_run_stays_with_what_it_has(write_run):
     assert row["event_kinds"] == "given up, not finite ×5"
 
 
-def test_numbers_are_read_with_every_digit(write_run):
-    folder = write_run()
-    value = 0.1 + 0.2
-    text = (folder / "metrics.csv").read_text().replace("-100.25", repr(value))
-    (folder / "metrics.csv").write_text(text)
-    edit(folder / "final.json", files=sums(folder, ["metrics.csv"]))
-    edit(folder / "provenance.json", files=sums(folder, ["final.json"]))
-    assert read_runs([folder]).metrics["elbo"][1] == value
-
-
-def test_no_runs():
+def test_no_runs_or_one_twice(write_run):
     with pytest.raises(ValueError, match="no runs"):
         read_runs([])
-
-
-def test_a_run_given_twice(write_run):
     folder = write_run()
     with pytest.raises(ValueError, match="a second time"):
         read_runs([folder, folder])
 
 
 @pytest.mark.parametrize("name", ["final.json", "provenance.json", "config.yaml", "metrics.csv"])
-def test_file_that_is_missing_is_named(write_run, name):
+def test_file_that_is_damaged_or_missing_is_named(write_run, name):
     folder = write_run()
+    for content in (b"", b"\xff\xfe\x00", b"{", b"[]", b"<html>error 403</html>"):
+        (folder / name).write_bytes(content)
+        with pytest.raises(DamagedFile, match=name):
+            read_runs([folder])
     (folder / name).unlink()
     with pytest.raises(FileNotFoundError, match=name):
-        read_runs([folder])
-
-
-@pytest.mark.parametrize("name", ["final.json", "provenance.json", "config.yaml", "metrics.csv"])
-@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b"{", b"[]", b"<html>error 403</html>"])
-def test_file_that_is_damaged_is_named(write_run, name, content):
-    folder = write_run()
-    (folder / name).write_bytes(content)
-    with pytest.raises(DamagedFile, match=name):
         read_runs([folder])
 
 
@@ -152,14 +131,9 @@ def test_folder_under_another_name_is_not_another_run(write_run):
     ("changes", "words"),
     [
         ({"elbo": "high"}, "elbo must be a number, not 'high'"),
-        ({"test_error": True}, "test_error must be a number"),
         ({"seed": "0"}, "seed must be of type int"),
-        ({"seed": True}, "seed must be of type int"),
-        ({"variant": 3}, "variant must be of type str"),
         ({"experiment": "../mnist"}, "not of the folder"),
         ({"diverged": "no"}, "diverged must be of type bool"),
-        ({"train_size": 1.5}, "train_size must be of type int"),
-        ({"events": 3}, "events must be of type list"),
         ({"events": ["boom"]}, "an event must be a block of keys, not 'boom'"),
         ({"parameters": []}, "parameters must be of type dict"),
         ({"parameters": {"orbit.alpha": "wide"}}, "orbit.alpha must be a number"),
@@ -168,17 +142,10 @@ def test_folder_under_another_name_is_not_another_run(write_run):
 def test_final_that_is_not_what_it_should_be(write_run, changes, words):
     folder = write_run()
     edit(folder / "final.json", **changes)
-    with pytest.raises(DamagedFile, match="final") as error:
+    with pytest.raises(DamagedFile, match=f"final.*{words}"):
         read_runs([folder])
-    assert words in str(error.value)
-
-
-def test_final_that_lacks_something(write_run):
-    folder = write_run()
-    content = json.loads((folder / "final.json").read_text())
-    del content["elbo"], content["events"]
-    (folder / "final.json").write_text(json.dumps(content))
-    with pytest.raises(DamagedFile, match=r"final\.json lacks elbo, events"):
+    (folder / "final.json").write_text("{}")
+    with pytest.raises(DamagedFile, match=r"final\.json lacks experiment, variant"):
         read_runs([folder])
 
 
@@ -187,19 +154,17 @@ def test_final_that_lacks_something(write_run):
     [
         ("step,elbo\n0,1\n", "lacks the columns test_error, test_nll"),
         ("step,elbo,test_error,test_nll\n", "has no rows"),
-        ("step,elbo,test_error,test_nll\n0,,1,1\n0,1,1,1\n", "step must increase"),
         ("step,elbo,test_error,test_nll\n5,,1,1\n3,1,1,1\n", "step must increase"),
         ("step,elbo,test_error,test_nll\n0,,1,1\n,1,1,1\n", "step must increase"),
         ("step,elbo,test_error,test_nll\n0,high,1,1\n", "elbo must be numbers, but holds 'high'"),
-        ("step,elbo,test_error,test_nll\n0,1,1,1,9,9\n1,1,1\n0,1,2,3,4,5,6,7\n", "metrics.csv"),
+        ("step,elbo,test_error,test_nll\n0,1,1,1,9,9\n1,1,1\n0,1,2,3,4,5,6,7\n", "is not a table"),
     ],
 )
 def test_metrics_that_are_not_what_they_should_be(write_run, text, words):
     folder = write_run()
     (folder / "metrics.csv").write_text(text)
-    with pytest.raises(DamagedFile, match="metrics") as error:
+    with pytest.raises(DamagedFile, match=f"metrics.*{words}"):
         read_runs([folder])
-    assert words in str(error.value)
 
 
 @pytest.mark.parametrize("name", ["metrics.csv", "config.yaml", "final.json"])
