@@ -29,6 +29,8 @@ class TestScore:
 class Tester:
     """Scores a model on test data, compiled once."""
 
+    __test__ = False
+
     def __init__(self, model: InvariantSVGP, X: np.ndarray, Y: np.ndarray) -> None:
         """
         :param X: [N, D]

@@ -8,6 +8,7 @@ from orbitgp.inducing import BasePoints
 from orbitgp.insensitivity import insensitivity
 from orbitgp.kernels import Invariant
 from orbitgp.models import InvariantSVGP
+from orbitgp.orbits.sampling import split
 from orbitgp.schemes import FullOrbit, Groups
 
 D, THRESHOLDS = 2, np.array([0.05, 0.3, 1.0])
@@ -72,6 +73,64 @@ def test_under_the_posterior_against_sampled_functions():
         squares = (f[:, :1] - f[:, 1:]) ** 2
         np.testing.assert_allclose(probability, (squares[..., None] > THRESHOLDS).mean(axis=(0, 1)), atol=0.015)
         np.testing.assert_allclose(square, squares.mean(axis=(0, 1)), rtol=0.1)
+
+
+@pytest.mark.parametrize("view", ["prior", "posterior"])
+def test_the_expected_square_has_no_trend_in_the_number_of_draws(view):
+    """Against its limit, from the closed forms of Gaussian noise: two draws a set are as unbiased as 32."""
+    orbit = orbits.GaussianNoise(D, 0.5, trainable=False)
+    model = make_model(orbit, scheme=Groups(2, 4, "iid"))
+    twin = gpflow.models.SVGP(
+        model.kernel,
+        model.likelihood,
+        model.inducing_variable,
+        num_latent_gps=2,
+        q_mu=model.q_mu.numpy(),
+        q_sqrt=np.tile(model.q_sqrt, (2, 1, 1)),
+    )
+
+    first, second = np.repeat(np.arange(len(X)), 8), len(X) + np.arange(8 * len(X))
+
+    def exact(moved):
+        """[P], E [f(x) − f(x_a)]² averaged over these x_a"""
+        points = np.concatenate([X, moved])
+        mean, K = np.zeros((len(points), 1)), model.kernel(points).numpy()[None]
+        K = K / np.sqrt(K.diagonal(axis1=1, axis2=2)[:, :, None] * K.diagonal(axis1=1, axis2=2)[:, None])
+        if view == "posterior":
+            mean, K = (part.numpy() for part in twin.predict_f(points, full_cov=True))
+        spread = K[:, first, first] + K[:, second, second] - 2 * K[:, first, second]
+        return ((mean[first] - mean[second]) ** 2 + spread.T).mean(axis=0)
+
+    for samples in (4, 64):
+        errors = []
+        for seed in range(12):
+            found = insensitivity(model, X, THRESHOLDS, view=view, draws=8, samples=samples, seed=seed)
+            moved = orbit.sample(X, 1, 8, split(tf.constant([seed, 0], tf.int64), 0))[:, 0].numpy().reshape(-1, D)
+            errors.append(found.expected_square.mean(axis=0) / exact(moved) - 1)
+        errors = np.array(errors)
+        allowed = 4 * errors.std(axis=0, ddof=1) / np.sqrt(len(errors))
+        # under the prior it is a ratio of unbiased estimates, which few draws bias by a little
+        assert np.all(np.abs(errors.mean(axis=0)) < allowed + (1 / samples if view == "prior" else 0)), (
+            samples,
+            errors,
+        )
+
+
+@pytest.mark.parametrize("view", ["prior", "posterior"])
+def test_no_draw_tells_an_input_from_itself(view):
+    model = make_model(orbits.GaussianNoise(D, 0.5), scheme=Groups(2, 4))
+    model.kernel.orbit = Still(D, 0.5)
+    found = insensitivity(model, X, [1e-6], view=view)
+    np.testing.assert_allclose(found.expected_square, 0.0, atol=1e-12)
+    np.testing.assert_allclose(found.probability, 0.0, atol=1e-12)
+
+
+class Still(orbits.GaussianNoise):
+    """x_a is x itself, though f is averaged over noise: only the draws behind f(x) and f(x_a) could differ."""
+
+    def sample(self, X, *arguments, **settings):
+        drawn = super().sample(X, *arguments, **settings)
+        return tf.broadcast_to(tf.convert_to_tensor(X)[:, None, None], tf.shape(drawn))
 
 
 @pytest.mark.parametrize("view", ["prior", "posterior"])

@@ -34,8 +34,7 @@ ORBITS = {
 }
 
 
-@pytest.mark.parametrize("kind", ORBITS)
-@pytest.mark.parametrize("sampler", ["sobol", "iid"])
+@pytest.mark.parametrize(("kind", "sampler"), [("affine", "sobol"), ("deformation", "iid"), ("noise", "sobol")])
 def test_f_is_a_function_of_x(kind, sampler, X):
     """Alone or in a batch, in any row, in either block, in a graph, jointly or not: the same input, the same answer."""
     model = make_model(ORBITS[kind](), scheme=Groups(2, 2, sampler), prediction_samples=8)
@@ -43,7 +42,7 @@ def test_f_is_a_function_of_x(kind, sampler, X):
     graph = tf.function(model.predict_f, input_signature=[tf.TensorSpec([None, D], tf.float64)])
     rows = [3, 290, 3, 255, 256, 3]
     joint_mean, joint = model.predict_f(X[rows], full_cov=True)
-    assert np.abs(mean[3] - mean[290]).numpy().max() > 1e-3
+    assert np.abs(mean[3] - mean[290]).max() > 1e-3
     for found in (
         model.predict_f(X[rows]),
         graph(X[rows]),

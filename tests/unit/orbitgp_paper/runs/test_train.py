@@ -7,19 +7,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import tensorflow as tf
-import yaml
 
 from orbitgp import files
 from orbitgp.datasets import ImageData, Images
-from orbitgp.fitting import scores as evaluation
+from orbitgp.fitting import loop
 from orbitgp.fitting.lock import FolderInUse, hold
+from orbitgp.fitting.scores import Tester, WholeBound, bounds_of
 from orbitgp.fitting.stopping import Interrupted
-from orbitgp.optimizers.steps import Optimiser
-from orbitgp_paper import config as configuration
-from orbitgp_paper.experiments.build import build_model, load_trained, make_scheme, targets
-from orbitgp_paper.runs import train as run
+from orbitgp.optimizers.steps import Optimizer
+from orbitgp_paper.experiments.build import build_model, load_trained, make_scheme, recipe, targets
 from orbitgp_paper.runs.reading import read_runs
 from orbitgp_paper.runs.train import train
+from orbitgp_paper.spec import digest, read_spec
 
 NO_ORBIT = {"orbit": {"kind": "identity"}, "scheme": {"kind": "full"}}
 LOGISTIC = {"kind": "polya_gamma", "tilt": "network", "hidden": [4]}
@@ -91,18 +90,18 @@ def test_the_final_numbers_are_whole(finished):
     expected = {"experiment": "small", "variant": "rotation", "label": "from 30°", "seed": 3, "steps": 8}
     expected |= {"train_size": 60, "test_size": 30, "events": [], "diverged": False}
     assert final | expected == final
-    assert final["config_digest"] == configuration.digest(finished.spec)
+    assert final["config_digest"] == digest(finished.spec)
     assert final["elbo_std_error"] > 0
     last = read_rows(finished.folder / "metrics.csv")[-1]
     assert final["parameters"] == {name: float(last[name]) for name in list(last)[4:]}
     assert finished.said[-1].startswith(f"ended: bound {final['elbo']:.6g}, test error {final['test_error']:.2f} %")
-    assert yaml.safe_load((finished.folder / "config.yaml").read_text(encoding="utf-8")) == finished.spec
+    assert read_spec(finished.folder / "config.yaml") == finished.spec
 
 
 def test_the_provenance_belongs_to_the_run(finished):
     found = json.loads((finished.folder / "provenance.json").read_text())
     assert found["resumed"] == 0
-    assert found["config_digest"] == configuration.digest(finished.spec)
+    assert found["config_digest"] == digest(finished.spec)
     assert found["wall_s"] > 0
     assert {"commit", "dirty", "versions", "device", "peak_memory_mb", "source_digest"} <= set(found)
 
@@ -130,8 +129,8 @@ def test_the_rows_have_the_mean_of_the_bounds_since_the_last_row(finished, small
     spec = finished.spec
     model = build_model(spec, small_images)
     data = small_images.train.inputs(np.float32), targets(spec, small_images, small_images.train)
-    optimiser = Optimiser(model, data, spec["optimiser"], spec["seed"])
-    bounds = [float(optimiser.advance(tf.constant(1))[0]) for _ in range(8)]
+    optimizer = Optimizer(model, data, recipe(spec), spec.seed)
+    bounds = [float(optimizer.advance(tf.constant(1))[0]) for _ in range(8)]
     found = [float(row["elbo"]) for row in read_rows(finished.folder / "metrics.csv")[1:]]
     np.testing.assert_allclose(found, np.reshape(bounds, (4, 2)).mean(axis=1), rtol=1e-4)
 
@@ -153,14 +152,14 @@ def test_a_trained_model_predicts_what_the_run_reports(finished, small_images, e
     final = read_final(finished.folder)
     model = load_trained(finished.folder, small_images)
     test = small_images.test.inputs(np.float32), targets(finished.spec, small_images, small_images.test)
-    score = evaluation.Tester(model, *test, finished.spec["evaluation"]["samples"])()
+    score = Tester(model, *test)()
     assert score.error == final["test_error"]
     assert score.nll == pytest.approx(final["test_nll"], rel=1e-5)
     train_data = small_images.train.inputs(np.float32), targets(finished.spec, small_images, small_images.train)
-    whole = evaluation.WholeBound(model, *train_data, 20)
-    bounds = [float(run._bounds(model, [whole(3, number)])[0]) for number in range(1, 1 + run.BOUND_PASSES)]
+    whole = WholeBound(model, *train_data, 20)
+    bounds = bounds_of(model, [whole(3, number) for number in range(1, 1 + loop.BOUND_PASSES)])
     assert np.mean(bounds) == pytest.approx(final["elbo"], rel=1e-5, abs=1e-4)
-    error = np.std(bounds, ddof=1) / np.sqrt(run.BOUND_PASSES)
+    error = np.std(bounds, ddof=1) / np.sqrt(len(bounds))
     assert error == pytest.approx(final["elbo_std_error"], rel=1e-3)
 
 
@@ -171,10 +170,10 @@ def test_whatever_draws_it_is_trained_with_a_run_is_scored_as_its_trained_model_
     train(spec, small_images, folder, tmp_path / "work", print)
     final, model = read_final(folder), load_trained(folder, small_images)
     test = small_images.test.inputs(np.float32), targets(spec, small_images, small_images.test)
-    score = evaluation.Tester(model, *test, spec["evaluation"]["samples"])()
+    score = Tester(model, *test)()
     assert score.nll == pytest.approx(final["test_nll"], rel=1e-5)
-    model.scheme = make_scheme(spec["scheme"])
-    as_trained = evaluation.Tester(model, *test, spec["evaluation"]["samples"])()
+    model.scheme = make_scheme(spec.scheme)
+    as_trained = Tester(model, *test)()
     assert abs(as_trained.nll - score.nll) > 1e-3 * abs(score.nll)
 
 
@@ -198,7 +197,7 @@ def test_another_specification_may_not_write_to_the_same_results(finished, small
 
     train(finished.spec, small_images, tmp_path / "run", tmp_path / "work", meanwhile)
     assert len(refused) == 1
-    assert yaml.safe_load((tmp_path / "run" / "config.yaml").read_text(encoding="utf-8")) == finished.spec
+    assert read_spec(tmp_path / "run" / "config.yaml") == finished.spec
 
 
 # -- stopped, killed and taken up again ----------------------------------------------------------------------------
@@ -230,6 +229,19 @@ def test_asked_to_stop_it_saves_says_so_and_goes_on_later(finished, small_images
     assert not [*workplace.glob("*.npz")]
 
 
+def test_other_images_behind_the_same_settings_start_anew(finished, small_images, tmp_path, eagerly):
+    def stop_at_four(line):
+        if line.startswith("step 4 of 8"):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.raises(Interrupted):
+        train(finished.spec, small_images, tmp_path / "run", tmp_path / "work", stop_at_four)
+    other = ImageData("small", Images(1 - small_images.train.images, small_images.train.labels), small_images.test)
+    said = []
+    train(finished.spec, other, tmp_path / "run", tmp_path / "work", said.append)
+    assert said[0].startswith("step 0 of 8")
+
+
 # -- numbers that are not finite -----------------------------------------------------------------------------------
 
 
@@ -240,7 +252,7 @@ def failing(monkeypatch):
     def plant(step, times, name="posterior/mean"):
         left = [times]
 
-        class Failing(Optimiser):
+        class Failing(Optimizer):
             def __init__(self, *arguments):
                 super().__init__(*arguments)
                 advance = self.advance
@@ -253,7 +265,7 @@ def failing(monkeypatch):
 
                 self.advance = fail
 
-        monkeypatch.setattr(run, "Optimiser", Failing)
+        monkeypatch.setattr(loop, "Optimizer", Failing)
 
     return plant
 
@@ -372,7 +384,7 @@ def test_the_last_pass_raises_the_bound_or_leaves_q_alone(end, monkeypatch):
         np.testing.assert_array_equal(refitted[name], q[name])
     shape = q["q_mu"].shape
     for name, bad in (("worse", (np.full(shape, 9.0), np.eye(8))), ("none", (np.full(shape, np.nan), np.eye(8)))):
-        monkeypatch.setattr(run, "best_posterior", lambda quadratic, bad=bad: bad)
+        monkeypatch.setattr(loop, "best_posterior", lambda quadratic, bad=bad: bad)
         same, kept = end(name, refit=True)
         assert same["elbo"] == plain["elbo"]
         assert same["test_nll"] == plain["test_nll"]
@@ -403,7 +415,7 @@ def test_other_kinds_train_too(kind, small_spec, small_images, small_signs, tmp_
     assert ("orbit.alpha" in rows[0]) == (kind != "no orbit")
     model = load_trained(tmp_path / "run", data)
     test = data.test.inputs(np.float32), targets(spec, data, data.test)
-    score = evaluation.Tester(model, *test, spec["evaluation"]["samples"])()
+    score = Tester(model, *test)()
     assert score.nll == pytest.approx(final["test_nll"], rel=1e-5)
 
 
