@@ -46,6 +46,7 @@ Count = Annotated[int, Field(ge=1, le=10_000_000)]
 Draws = Annotated[int, Field(ge=1, le=65_536)]
 Positive = Annotated[float, Field(gt=0, le=1e6)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
+Width = Annotated[int, Field(ge=1, le=65_536)]
 List = Annotated[tuple[Item, ...], Strict(False)]  # YAML has lists, no tuples
 Distinct = Annotated[tuple[Item, ...], Strict(False), AfterValidator(_distinct)]
 Ends = List[Annotated[float, Field(ge=-360, le=360)]]
@@ -54,26 +55,20 @@ Ends = List[Annotated[float, Field(ge=-360, le=360)]]
 class Block(BaseModel):
     """A block of keys: unknown ones are refused, and so are NaN, words for numbers and true for 1."""
 
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, strict=True, allow_inf_nan=False, use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
 # -- data sets -----------------------------------------------------------------------------------------------------
 
 
 class _Dataset(Block):
-    name: SkipJsonSchema[Name] = ""
-    """Key of the data set in the configuration."""
+    name: SkipJsonSchema[Name] = Field("", description="Key of the data set in the configuration.")
 
 
 class _FromMnist(_Dataset):
-    train: Annotated[int, Field(ge=1, le=MNIST_IMAGES["train"])]
-    """Number of training images."""
-    test: Annotated[int, Field(ge=1, le=MNIST_IMAGES["test"])]
-    """Number of test images."""
-    folder: PathText | None = None
-    """Folder of the four MNIST files; the repository's own where none is given."""
+    train: int = Field(ge=1, le=MNIST_IMAGES["train"], description="Number of training images.")
+    test: int = Field(ge=1, le=MNIST_IMAGES["test"], description="Number of test images.")
+    folder: PathText | None = Field(None, description="Folder of the four MNIST files; None for the repository's.")
 
 
 class MnistData(_FromMnist):
@@ -86,22 +81,17 @@ class ParityData(_FromMnist):
     """Odd against even digits, each rotated by an angle uniform in [−alpha, alpha]."""
 
     kind: Literal["parity"]
-    alpha: Annotated[float, Field(gt=0, le=180)]
-    """Largest angle, in degrees."""
-    seed: Seed = 0
-    """Seed of the angles."""
+    alpha: float = Field(gt=0, le=180, description="Largest angle, in degrees.")
+    seed: Seed = Field(0, description="Seed of the angles.")
 
 
 class RotatedData(_Dataset):
     """MNIST digits, each rotated by an angle uniform in [0°, 360°); training and test images are drawn from all."""
 
     kind: Literal["rotated"]
-    train: Count
-    """Number of training images."""
-    test: Count
-    """Number of test images."""
-    seed: Seed = 0
-    """Seed of the angles and of the split."""
+    train: Count = Field(description="Number of training images.")
+    test: Count = Field(description="Number of test images.")
+    seed: Seed = Field(0, description="Seed of the angles and of the split.")
 
     @model_validator(mode="after")
     def _enough_images(self) -> RotatedData:
@@ -114,12 +104,9 @@ class OwnImages(_Dataset):
     """One's own images, from an .npz file with ``images`` and ``labels``."""
 
     kind: Literal["images"]
-    path: PathText
-    """The .npz file."""
-    test_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.2
-    """Share of the images that is set aside for testing, unless the file has test images of its own."""
-    seed: Seed = 0
-    """Seed of the split."""
+    path: PathText = Field(description="The .npz file.")
+    test_fraction: float = Field(0.2, gt=0, lt=1, description="Share to test on, if the file has no test set.")
+    seed: Seed = Field(0, description="Seed of the split.")
 
 
 Dataset = Annotated[MnistData | ParityData | RotatedData | OwnImages, Field(discriminator="kind")]
@@ -151,26 +138,22 @@ class QuantisedRotationOrbit(Block):
     """Rotations by multiples of 360° / order."""
 
     kind: Literal["quantised_rotation"]
-    order: Annotated[int, Field(ge=1, le=1024)]
-    """Number of rotations."""
+    order: int = Field(ge=1, le=1024, description="Number of rotations.")
 
 
 class _Learned(Block):
-    trainable: bool = True
-    """Whether the orbit is learned; it keeps its start otherwise."""
+    trainable: bool = Field(True, description="Whether the orbit is learned; it keeps its start otherwise.")
 
 
 class RotationOrbit(_Learned):
     """Rotations by an angle uniform in [−alpha, alpha]."""
 
     kind: Literal["rotation"]
-    alpha: Annotated[float, Field(ge=0, le=180)]
-    """Largest angle, in degrees; where learning starts."""
+    alpha: float = Field(ge=0, le=180, description="Largest angle, in degrees; where learning starts.")
 
 
 class _Box(_Learned):
-    spread: Annotated[float, Field(ge=0, le=10)] | None = None
-    """Half-width of a box about the identity; give this, or both ends."""
+    spread: float | None = Field(None, ge=0, le=10, description="Half-width of a box about the identity.")
 
     @model_validator(mode="after")
     def _one_box(self) -> _Box:
@@ -184,20 +167,16 @@ class AffineOrbit(_Box):
     """Affine maps, whose six matrix entries are uniform in a box."""
 
     kind: Literal["affine"]
-    lower: Annotated[Ends, Field(min_length=6, max_length=6)] | None = None
-    """Lower end of the box, one number for each entry of the 2 × 3 matrix, by row."""
-    upper: Annotated[Ends, Field(min_length=6, max_length=6)] | None = None
-    """Upper end of the box."""
+    lower: Ends | None = Field(None, min_length=6, max_length=6, description="φ_min, the 2 × 3 matrix by row.")
+    upper: Ends | None = Field(None, min_length=6, max_length=6, description="φ_max.")
 
 
 class InterpretableAffineOrbit(_Box):
     """Affine maps, whose angle (in degrees), scales, shears and shifts are uniform in a box."""
 
     kind: Literal["interpretable_affine"]
-    lower: Annotated[Ends, Field(min_length=7, max_length=7)] | None = None
-    """Lower end of the box: angle, two scales, two shears, two shifts."""
-    upper: Annotated[Ends, Field(min_length=7, max_length=7)] | None = None
-    """Upper end of the box."""
+    lower: Ends | None = Field(None, min_length=7, max_length=7, description="φ_min: angle, scales, shears, shifts.")
+    upper: Ends | None = Field(None, min_length=7, max_length=7, description="φ_max.")
 
 
 def _six(value: Any) -> Any:
@@ -205,26 +184,24 @@ def _six(value: Any) -> Any:
     return value if isinstance(value, list | tuple) else [value] * 6
 
 
+Six = Annotated[tuple[Fraction, ...], Strict(False), BeforeValidator(_six)]
+
+
 class LocalOrbit(_Learned):
     """Small deformations: a smooth random field, the six generators of affine maps, and thickening."""
 
     kind: Literal["local"]
-    deformation: Fraction
-    """Amplitude of the smooth field."""
-    generators: Annotated[List[Fraction], Field(min_length=6, max_length=6), BeforeValidator(_six)]
-    """Amplitudes of the six generators; one number for all."""
-    thickening: Fraction
-    """Amplitude of thickening and thinning."""
-    mode: Literal["warp", "tangent"] = "warp"
-    """Whether images are warped, or moved along their tangent."""
+    deformation: Fraction = Field(description="Amplitude of the smooth field.")
+    generators: Six = Field(min_length=6, max_length=6, description="Amplitudes of the six generators, or one for all.")
+    thickening: Fraction = Field(description="Amplitude of thickening and thinning.")
+    mode: Literal["warp", "tangent"] = Field("warp", description="Images are warped, or moved along their tangent.")
 
 
 class ComposedOrbit(Block):
     """Orbits one after the other."""
 
     kind: Literal["composed"]
-    parts: Annotated[List[Orbit], Field(min_length=1, max_length=8)]
-    """The orbits, in the order in which they act."""
+    parts: List[Orbit] = Field(min_length=1, max_length=8, description="The orbits, in the order in which they act.")
 
 
 Orbit = Annotated[
@@ -254,18 +231,15 @@ class GaussianLikelihood(Block):
     """Gaussian noise on one-hot labels."""
 
     kind: Literal["gaussian"] = "gaussian"
-    variance: Annotated[float, Field(gt=1e-6, le=1000)] = 0.02  # GPflow's own floor
-    """Variance of the noise, at the start."""
+    variance: float = Field(0.02, gt=1e-6, le=1000, description="Variance of the noise, at the start.")
 
 
 class PolyaGammaLikelihood(Block):
     """Logistic likelihood of two classes, by Pólya-Gamma augmentation."""
 
     kind: Literal["polya_gamma"]
-    tilt: Literal["network", "table", "groups"]
-    """Where the tilt of each image comes from: a recognition network, a table, or independent draws."""
-    hidden: Annotated[List[Annotated[int, Field(ge=1, le=65_536)]], Field(max_length=8)] | None = None
-    """Widths of the network's hidden layers."""
+    tilt: Literal["network", "table", "groups"] = Field(description="Source of the tilt; groups: independent draws.")
+    hidden: List[Width] | None = Field(None, max_length=8, description="Widths of the network's hidden layers.")
 
     @model_validator(mode="after")
     def _network_has_layers(self) -> PolyaGammaLikelihood:
@@ -280,19 +254,15 @@ Likelihood = Annotated[GaussianLikelihood | PolyaGammaLikelihood, Field(discrimi
 class Kernel(Block):
     """The squared exponential kernel of g, at the start."""
 
-    variance: Positive = 0.02
-    """Variance of g; averaging over a wide orbit leaves f a small part of it."""
-    lengthscale: Positive = 6.0
-    """Length scale, in pixel values."""
+    variance: Positive = Field(0.02, description="Variance of g, of which averaging over the orbit leaves f a part.")
+    lengthscale: Positive = Field(6.0, description="Length scale, in pixel values.")
 
 
 class Inducing(Block):
     """Inducing points."""
 
-    count: Annotated[int, Field(ge=1, le=10_000)] = 750
-    """Number of inducing points."""
-    method: Literal["kmeans", "greedy"] = "kmeans"
-    """How they are chosen from the training images."""
+    count: int = Field(750, ge=1, le=10_000, description="Number of inducing points.")
+    method: Literal["kmeans", "greedy"] = Field("kmeans", description="How they are chosen from the images.")
 
 
 # -- draws from the orbit ------------------------------------------------------------------------------------------
@@ -302,20 +272,16 @@ class GroupScheme(Block):
     """Independent groups of draws, so that products of means are unbiased."""
 
     kind: Literal["groups"] = "groups"
-    groups: Annotated[int, Field(ge=2, le=1024)] = 2
-    """Number of independent groups."""
-    size: Annotated[int, Field(ge=1, le=1024)] = 8
-    """Draws in each group."""
-    sampler: Literal["sobol", "iid"] = "sobol"
-    """Scrambled Sobol points, or independent draws."""
+    groups: int = Field(2, ge=2, le=1024, description="Number of independent groups.")
+    size: int = Field(8, ge=1, le=1024, description="Draws in each group.")
+    sampler: Literal["sobol", "iid"] = Field("sobol", description="Scrambled Sobol points, or independent draws.")
 
 
 class PaperScheme(Block):
     """The paper's estimator: independent draws, and all pairs of different ones."""
 
     kind: Literal["paper"]
-    samples: Annotated[int, Field(ge=2, le=1024)]
-    """Number of draws."""
+    samples: int = Field(ge=2, le=1024, description="Number of draws.")
 
 
 class FullScheme(Block):
@@ -328,8 +294,7 @@ class WithoutReplacementScheme(Block):
     """Some points of an orbit that can be listed, no point twice."""
 
     kind: Literal["without_replacement"]
-    count: Annotated[int, Field(ge=1, le=1024)]
-    """Number of points."""
+    count: int = Field(ge=1, le=1024, description="Number of points.")
 
 
 Scheme = Annotated[
@@ -344,32 +309,24 @@ Scheme = Annotated[
 class Rates(Block):
     """Adam's learning rates, by group of parameters."""
 
-    inducing: Fraction = 0.004
-    """Of the inducing points."""
-    kernel: Fraction = 0.006
-    """Of the kernel's variance and length scale."""
-    likelihood: Fraction = 0.006
-    """Of the likelihood's parameters, such as the noise variance or the network's weights."""
-    orbit: Fraction = 0.002
-    """Of the orbit's parameters."""
+    inducing: Fraction = Field(0.004, description="Of the inducing points.")
+    kernel: Fraction = Field(0.006, description="Of the kernel's variance and length scale.")
+    likelihood: Fraction = Field(0.006, description="Of the likelihood: its noise variance, its network's weights.")
+    orbit: Fraction = Field(0.002, description="Of the orbit's parameters.")
 
 
 class AdamRates(Rates):
     """Adam's learning rates, by group of parameters; q is one of them."""
 
-    variational: Fraction = 0.003
-    """Of the mean and covariance of q."""
+    variational: Fraction = Field(0.003, description="Of the mean and covariance of q.")
 
 
 class NaturalSteps(Block):
     """Step sizes of the natural gradient, from the first to the last step by a geometric schedule."""
 
-    first: Annotated[float, Field(gt=0, le=1)] = 0.3
-    """Size of the first step."""
-    last: Annotated[float, Field(gt=0, le=1)] = 0.01
-    """Size of the last step."""
-    scale: Literal["ceiling", "precision"] = "ceiling"
-    """What the mean's step is scaled by."""
+    first: float = Field(0.3, gt=0, le=1, description="Size of the first step.")
+    last: float = Field(0.01, gt=0, le=1, description="Size of the last step.")
+    scale: Literal["ceiling", "precision"] = Field("ceiling", description="What the mean's step is scaled by.")
 
     @model_validator(mode="after")
     def _not_growing(self) -> NaturalSteps:
@@ -379,18 +336,12 @@ class NaturalSteps(Block):
 
 
 class _Optimiser(Block):
-    steps: Count
-    """Number of steps."""
-    batch: Count
-    """Images in each step."""
-    batches: Literal["drawn", "shuffled", "hard"] = "drawn"
-    """Batches drawn at random, from shuffled epochs, or with more of the images that the model gets wrong."""
-    inducing_scale: Literal["element", "row"] = "element"
-    """Whether Adam has a scale for each pixel of an inducing point, or one for each point."""
-    warmup: Fraction = 0.02
-    """Share of the steps over which the rates rise from zero."""
-    floor: Fraction = 0.01
-    """What the rates end with, as a share of themselves."""
+    steps: Count = Field(description="Number of steps.")
+    batch: Count = Field(description="Images in each step.")
+    batches: Literal["drawn", "shuffled", "hard"] = Field("drawn", description="hard: more of what is misclassified.")
+    inducing_scale: Literal["element", "row"] = Field("element", description="Adam's scale: for each pixel, or point.")
+    warmup: Fraction = Field(0.02, description="Share of the steps over which the rates rise from zero.")
+    floor: Fraction = Field(0.01, description="What the rates end with, as a share of themselves.")
 
 
 class NaturalOptimiser(_Optimiser):
@@ -414,19 +365,15 @@ Optimiser = Annotated[NaturalOptimiser | AdamOptimiser, Field(discriminator="kin
 class FinalPass(Block):
     """The last pass over all training images, which gives the bound that is reported."""
 
-    samples: Annotated[int, Field(ge=2, le=65_536, multiple_of=2)] = 128
-    """Draws for each image, in two groups of half as many."""
-    refit: bool = True
-    """Whether q is set to its optimum at the end, if that raises the bound."""
+    samples: int = Field(128, ge=2, le=65_536, multiple_of=2, description="Draws for each image, in two groups.")
+    refit: bool = Field(True, description="Whether q is set to its optimum at the end, if that raises the bound.")
 
 
 class Evaluation(Block):
     """Evaluations on the test images while training."""
 
-    count: Count = 40
-    """Number of evaluations."""
-    samples: Draws = 32
-    """Draws for each test image."""
+    count: Count = Field(40, description="Number of evaluations.")
+    samples: Draws = Field(32, description="Draws for each test image.")
 
 
 class Training(Block):
@@ -436,12 +383,9 @@ class Training(Block):
     kernel: Kernel = Kernel()
     inducing: Inducing = Inducing()
     scheme: Scheme = GroupScheme()
-    precision: Literal["mixed", "float64"] = "mixed"
-    """Whether the kernel and the warps run in float32, or all in float64."""
-    compile: bool = True
-    """Whether XLA compiles the bound; pays off on a GPU and for long trainings."""
-    jitter: Annotated[float, Field(gt=0, le=0.01)] = 1e-6
-    """What is added to the diagonal of Kuu."""
+    precision: Literal["mixed", "float64"] = Field("mixed", description="mixed: kernel and warps in float32.")
+    compile: bool = Field(True, description="Whether XLA compiles the bound; pays off on a GPU and for long trainings.")
+    jitter: float = Field(1e-6, gt=0, le=0.01, description="What is added to the diagonal of Kuu.")
     optimiser: Optimiser
     final_pass: FinalPass = FinalPass()
     evaluation: Evaluation = Evaluation()
@@ -450,14 +394,10 @@ class Training(Block):
 class RunSpec(Training):
     """All that decides the result of one run: one variant of an experiment, from one seed."""
 
-    experiment: Name
-    """Name of the experiment."""
-    variant: Name
-    """Name of the variant."""
-    label: Text
-    """What the variant is called in figures and tables."""
-    seed: Seed
-    """Seed of everything random in the run."""
+    experiment: Name = Field(description="Name of the experiment.")
+    variant: Name = Field(description="Name of the variant.")
+    label: Text = Field(description="What the variant is called in figures and tables.")
+    seed: Seed = Field(description="Seed of everything random in the run.")
     dataset: Dataset
     orbit: Orbit
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, Field, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
 from orbitgp_paper.config.places import Run
 from orbitgp_paper.spec import (
@@ -26,6 +26,9 @@ from orbitgp_paper.spec import (
 )
 from orbitgp_paper.yaml_files import ConfigError, one_of, read_yaml, validate
 
+Points = Annotated[int, Field(ge=1, le=1000)]
+Even = Annotated[int, Field(ge=2, le=1024, multiple_of=2)]
+
 NOT_TIERS = ("claims", "paper_values")  # what else lies in the folder of configurations
 
 #: folders and tables that are no training experiment's
@@ -35,6 +38,10 @@ CLASSES = {"mnist": 10, "rotated": 10, "parity": 2}
 
 #: the kinds of blocks for which nothing is said
 KINDS = {"likelihood": {"kind": "gaussian"}, "scheme": {"kind": "groups"}, "optimiser": {"kind": "natural"}}
+
+
+class _Patch(Block):
+    model_config = ConfigDict(use_attribute_docstrings=False)  # a made class has no source to look for them in
 
 
 def _patch(name: str, *blocks: type[BaseModel]) -> type[BaseModel]:
@@ -54,7 +61,7 @@ def _patch(name: str, *blocks: type[BaseModel]) -> type[BaseModel]:
             for constraint in found[0].metadata:
                 kind = Annotated[kind, constraint]
         fields[key] = (kind | None, Field(None, description=found[0].description))
-    return create_model(name, __base__=Block, __doc__=f"Part of: {blocks[0].__doc__}", **fields)
+    return create_model(name, __base__=_Patch, __doc__=f"Part of: {blocks[0].__doc__}", **fields)
 
 
 if TYPE_CHECKING:
@@ -66,34 +73,26 @@ else:
 class Variant(Block):
     """One model of an experiment."""
 
-    dataset: str
-    """Key of the data set."""
+    dataset: str = Field(description="Key of the data set.")
     orbit: Orbit
-    label: Text
-    """What it is called in figures and tables."""
-    training: TrainingPatch = TrainingPatch()
-    """What differs from the experiment's training."""
+    label: Text = Field(description="What it is called in figures and tables.")
+    training: TrainingPatch = Field(TrainingPatch(), description="What differs from the experiment's training.")
 
 
 class Experiment(Block):
     """Models that are compared."""
 
-    seeds: Annotated[Distinct[Seed], Field(min_length=1, max_length=1000)]
-    """Each variant is trained from each of these seeds."""
-    training: TrainingPatch = TrainingPatch()
-    """What differs from the file's training."""
-    variants: Annotated[dict[Name, Variant], Field(min_length=1)]
-    """The models, by name."""
+    seeds: Distinct[Seed] = Field(min_length=1, max_length=1000, description="Each variant is trained from each.")
+    training: TrainingPatch = Field(TrainingPatch(), description="What differs from the file's training.")
+    variants: dict[Name, Variant] = Field(min_length=1, description="The models, by name.")
 
 
 class Toy(Block):
     """Fig. 2: a symmetric function of two variables."""
 
     seed: Seed = 0
-    train: Annotated[int, Field(ge=4, le=1000)] = 40
-    """Number of training points."""
-    inducing: Annotated[Distinct[Annotated[int, Field(ge=1, le=1000)]], Field(min_length=1)]
-    """Numbers of inducing points that the bound is computed with."""
+    train: int = Field(40, ge=4, le=1000, description="Number of training points.")
+    inducing: Distinct[Points] = Field(min_length=1, description="Numbers of inducing points for the bound.")
 
 
 class Samples(Block):
@@ -102,10 +101,8 @@ class Samples(Block):
     experiment: Name
     variant: Name
     seed: Seed = 0
-    digits: Annotated[int, Field(ge=1, le=100)] = 4
-    """Number of test digits."""
-    draws: Annotated[int, Field(ge=1, le=1000)] = 12
-    """Draws of each."""
+    digits: int = Field(4, ge=1, le=100, description="Number of test digits.")
+    draws: int = Field(12, ge=1, le=1000, description="Draws of each.")
 
     @property
     def run(self) -> Run:
@@ -117,17 +114,12 @@ class Insensitivity(Block):
     """Appendix A: how often trained models deviate under their own orbit."""
 
     experiment: Name
-    variants: Annotated[Distinct[Name], Field(min_length=1)]
-    """Names of its variants."""
+    variants: Distinct[Name] = Field(min_length=1, description="Names of its variants.")
     seed: Seed = 0
-    images: Count = 1000
-    """Number of test images."""
-    draws: Draws = 32
-    """Points of the orbit at which f is compared with f at the image."""
-    samples: Draws = 128
-    """Draws of each prediction."""
-    thresholds: Annotated[Distinct[Positive], Field(min_length=1)]
-    """Deviations whose probability is measured."""
+    images: Count = Field(1000, description="Number of test images.")
+    draws: Draws = Field(32, description="Points of the orbit at which f is compared with f at the image.")
+    samples: Draws = Field(128, description="Draws of each prediction.")
+    thresholds: Distinct[Positive] = Field(min_length=1, description="Deviations whose probability is measured.")
 
     def run(self, variant: str) -> Run:
         """The run of one of the variants."""
@@ -137,16 +129,11 @@ class Insensitivity(Block):
 class Estimators(Block):
     """Appendix B: bias and spread of the estimators of the bound's terms."""
 
-    samples: Annotated[Distinct[Annotated[int, Field(ge=2, le=1024, multiple_of=2)]], Field(min_length=1)]
-    """Numbers of draws; even, since two groups of half as many are among the estimators."""
-    repeats: Annotated[int, Field(ge=2, le=1_000_000)] = 2000
-    """Repeats of each estimate."""
-    images: Annotated[int, Field(ge=1, le=10_000)] = 50
-    """Number of images."""
-    inducing: Annotated[int, Field(ge=1, le=10_000)] = 100
-    """Number of inducing points."""
-    order: Annotated[int, Field(ge=2, le=1024)] = 64
-    """Number of rotations in the orbit."""
+    samples: Distinct[Even] = Field(min_length=1, description="Numbers of draws, in two groups of half as many too.")
+    repeats: int = Field(2000, ge=2, le=1_000_000, description="Repeats of each estimate.")
+    images: int = Field(50, ge=1, le=10_000, description="Number of images.")
+    inducing: int = Field(100, ge=1, le=10_000, description="Number of inducing points.")
+    order: int = Field(64, ge=2, le=1024, description="Number of rotations in the orbit.")
     seed: Seed = 0
 
 
@@ -157,21 +144,18 @@ def _named(datasets: Any) -> Any:
     return {key: {**block, "name": key} if isinstance(block, Mapping) else block for key, block in datasets.items()}
 
 
+Named = Annotated[dict[Name, Dataset], BeforeValidator(_named)]
+
+
 class Config(Block):
     """A whole configuration: data sets, the experiments on them, and what else is measured."""
 
-    tier: Name
-    """The name of the file, and of the folder of results."""
-    base: Name | None = None
-    """Another file of the same folder; this one changes it. A key set to null is removed."""
-    runs: Literal["archive", "build"] = "build"
-    """Whether trainings are made, or read from the results that came with the repository."""
-    datasets: Annotated[dict[Name, Dataset], Field(min_length=1), BeforeValidator(_named)]
-    """Data sets by name."""
-    training: TrainingPatch = TrainingPatch()
-    """What every run has, unless its experiment or variant says otherwise."""
-    experiments: dict[Name, Experiment] = Field(default_factory=dict)
-    """Experiments by name."""
+    tier: Name = Field(description="The name of the file, and of the folder of results.")
+    base: Name | None = Field(None, description="Another file of this folder, which this one changes; null removes.")
+    runs: Literal["archive", "build"] = Field("build", description="Runs are read from the results, or trained.")
+    datasets: Named = Field(min_length=1, description="Data sets by name.")
+    training: TrainingPatch = Field(TrainingPatch(), description="What every run has that says nothing else.")
+    experiments: dict[Name, Experiment] = Field(default_factory=dict, description="Experiments by name.")
     toy: Toy | None = None
     samples: Samples | None = None
     insensitivity: Insensitivity | None = None

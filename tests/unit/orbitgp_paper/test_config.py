@@ -130,7 +130,7 @@ def test_unknown_tier_names_those_there_are(tier):
         ("#" * 1_000_001, "1,000,001 bytes"),
         ("", "must be a valid dictionary"),
         ("just words\n", "must be a valid dictionary"),
-        ("1: 2\n", "1"),
+        ("1: 2\n", "tier is missing"),
         ("tier: smoke\n", "tier = 'smoke' must be 'quick'"),
         ("tier: quick\nbase: none\n", "base is 'none'"),
         ("tier: quick\nbase: quick\n", "quick → quick"),
