@@ -38,7 +38,7 @@ lint: .venv/.stamp  ## check style, format and types, of the workflow too
 	if [ -e $(BIN)/snakemake ]; then $(BIN)/snakefmt --check Snakefile workflow/rules && $(BIN)/snakemake --lint; fi
 
 lock:  ## resolve requirements.lock anew from pyproject.toml (needs uv)
-	uv pip compile -q --universal --python-version 3.10 --extra dev --extra cluster --generate-hashes \
+	uv pip compile -q --universal --python-version 3.10 --extra workflow --extra cluster --extra dev --generate-hashes \
 	    --no-annotate --no-header pyproject.toml -o requirements.lock
 
 clean:  ## remove .venv and everything that tools leave behind

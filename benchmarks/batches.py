@@ -14,7 +14,6 @@ import argparse
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
@@ -25,11 +24,11 @@ import tensorflow as tf
 from orbitgp.files import write_text
 from orbitgp.models import InvariantSVGP
 from orbitgp.optimizers.batches import HardBatches
-from orbitgp.optimizers.steps import Optimiser
+from orbitgp.optimizers.steps import Optimizer
 from orbitgp.orbits.sampling import split
-from orbitgp_paper import config as configuration
 from orbitgp_paper.analysis.formats import markdown_table
-from orbitgp_paper.experiments.build import build_model, targets
+from orbitgp_paper.config import Run, load
+from orbitgp_paper.experiments.build import build_model, recipe, targets
 from orbitgp_paper.experiments.images import make_dataset
 
 HERE = Path(__file__).resolve().parent
@@ -48,15 +47,19 @@ def trained(experiment: str, variant: str, given: argparse.Namespace) -> tuple[I
     :return: a model with fewer inducing points, draws and steps than in the paper's size, its data (X [N, D], Y [N, P])
         and how hard each pulls at it, [N].
     """
-    run = configuration.Run(experiment, variant, 0)
-    spec: dict[str, Any] = dict(configuration.run_spec(configuration.load("paper"), run))
-    spec["dataset"]["train"] = min(given.images, spec["dataset"]["train"])
-    spec["inducing"]["count"], spec["scheme"]["size"] = given.inducing, given.draws
-    spec["optimiser"] |= {"steps": given.steps, "batch": given.batch, "batches": "shuffled"}
-    data = make_dataset(spec["dataset"])
+    whole = load("paper").spec(Run(experiment, variant, 0))
+    assert whole.dataset.kind != "images"
+    spec = whole.changed(
+        dataset={"train": min(given.images, whole.dataset.train)},
+        inducing={"count": given.inducing},
+        scheme={"size": given.draws},
+        optimiser={"steps": given.steps, "batch": given.batch, "batches": "shuffled"},
+        evaluation={"count": 1},
+    )
+    data = make_dataset(spec.dataset)
     X, Y = data.train.inputs(np.float32), targets(spec, data, data.train)
     model = build_model(spec, data)
-    optimiser = Optimiser(model, (X, Y), spec["optimiser"], 0)
+    optimiser = Optimizer(model, (X, Y), recipe(spec), 0)
     optimiser.advance(tf.constant(given.steps))
     return model, (X, Y), optimiser.hardness().numpy()
 
@@ -120,7 +123,7 @@ def report(frame: pd.DataFrame, command: str) -> str:
     numeric = [False, False, *(True for _ in head)]
     return (
         "Variance of a batch's gradient as a part of that of uniform batches, by the share of the batch that is drawn\n"
-        "by how wrong the model is (`orbitgp/training/batches.py`). Small models, held fixed.\n\n"
+        "by how wrong the model is (`orbitgp/optimizers/batches.py`). Small models, held fixed.\n\n"
         f"    {command}\n\n{markdown_table(['run', 'parameters', *head], cells, numeric)}"
     )
 

@@ -71,45 +71,38 @@ COMPARED, COMPARED_LANES = ("parity/rotation_90_from_20", "mnist/affine"), 6
 LANES = ((1, False), (3, False), (3, True), (6, True))
 
 
-def specification(
-    changes: dict[str, Any], batch: int | None, inducing: int, run: str = "mnist/affine"
-) -> dict[str, Any]:
+def specification(changes: dict[str, Any], batch: int | None, inducing: int, run: str = "mnist/affine") -> Any:
     """
     :param batch: None for that of the run.
     :return: of a run in the paper's size, with changes.
     """
-    from orbitgp_paper import config as configuration
+    from orbitgp_paper.config import Run, load, plain
 
     experiment, variant = run.split("/")
-    spec = configuration.run_spec(configuration.load("paper"), configuration.Run(experiment, variant, 0))
-    for key, value in changes.items():
-        merged = isinstance(value, dict) and key != "scheme"
-        spec[key] = _merged(spec[key], value) if merged else value
-    spec["optimiser"]["batch"], spec["inducing"]["count"] = batch or spec["optimiser"]["batch"], inducing
-    return spec
+    spec = load("paper").spec(Run(experiment, variant, 0))
+    optimiser = plain(spec.optimiser) | {"batch": batch or spec.optimiser.batch}
+    if adam := changes.get("optimiser"):
+        optimiser |= adam | {"rates": optimiser["rates"] | adam["rates"], "natural": None}
+    return spec.changed(**changes | {"inducing": {"count": inducing}, "optimiser": optimiser})
 
 
-def _merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    return old | {key: _merged(old[key], value) if isinstance(value, dict) else value for key, value in new.items()}
-
-
-def build(spec: dict[str, Any]) -> Any:
+def build(spec: Any) -> Any:
     """
     :return: an optimiser around the model, with all images on the device; inducing points are the first of these.
     """
     import numpy as np
 
-    from orbitgp.optimizers.steps import Optimiser
-    from orbitgp_paper.experiments.build import build_model, targets
+    from orbitgp.optimizers.steps import Optimizer
+    from orbitgp_paper.experiments.build import build_model, recipe, targets
 
-    data = _images(**spec["dataset"])
-    Z = data.train.take(range(spec["inducing"]["count"])).inputs()
+    data = _images(spec.dataset)
+    Z = data.train.take(range(spec.inducing.count)).inputs()
     model = build_model(spec, data, Z)
-    return Optimiser(model, (data.train.inputs(np.float32), targets(spec, data, data.train)), spec["optimiser"], 0)
+    return Optimizer(model, (data.train.inputs(np.float32), targets(spec, data, data.train)), recipe(spec), 0)
 
 
 @lru_cache
-def _images(**dataset: Any) -> Any:
+def _images(dataset: Any) -> Any:
     from orbitgp_paper.experiments.images import make_dataset
 
     return make_dataset(dataset)
@@ -189,13 +182,13 @@ def parts(optimiser: Any, repeats: int) -> dict[str, float]:
     return {name: taken[name] - (taken[names[i - 1]] if i else 0.0) for i, name in enumerate(names)}
 
 
-def floors(spec: dict[str, Any], ceiling: dict[str, float], pixels: int = 784, outputs: int = 10) -> dict[str, float]:
+def floors(spec: Any, ceiling: dict[str, float], pixels: int = 784, outputs: int = 10) -> dict[str, float]:
     """
     :return: milliseconds that each part needs at least.
     """
-    N, M = spec["optimiser"]["batch"], spec["inducing"]["count"]
-    groups, size = spec["scheme"]["groups"], spec["scheme"]["size"]
-    S, width = groups * size, 4 if spec["precision"] == "mixed" else 8
+    N, M = spec.optimiser.batch, spec.inducing.count
+    groups, size = spec.scheme.groups, spec.scheme.size
+    S, width = groups * size, 4 if spec.precision == "mixed" else 8
     product = ceiling["float32 product" if width == 4 else "float64 product"]
     draws, kernel = N * S * pixels * width, N * groups * M * 8
     between = 2 * N * S * pixels * M / product

@@ -15,7 +15,6 @@ import argparse
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
@@ -28,10 +27,10 @@ from orbitgp.files import write_text
 from orbitgp.likelihoods import Batch, RecognitionNetwork, Sites, polya_gamma_sites
 from orbitgp.optimizers.adam import Adam
 from orbitgp.optimizers.schedules import cosine
-from orbitgp.optimizers.steps import Optimiser
-from orbitgp_paper import config as configuration
+from orbitgp.optimizers.steps import Optimizer
 from orbitgp_paper.analysis.formats import markdown_table
-from orbitgp_paper.experiments.build import build_model, targets
+from orbitgp_paper.config import Run, load
+from orbitgp_paper.experiments.build import build_model, recipe, targets
 from orbitgp_paper.experiments.images import make_dataset
 
 HERE = Path(__file__).resolve().parent
@@ -42,18 +41,21 @@ def second_moments(given: argparse.Namespace) -> tuple[np.ndarray, np.ndarray, n
     """
     :return: [N, D] images, [N, 1] labels, [N, 1] E f² of a model that was trained for a while.
     """
-    run = configuration.Run("parity", "rotation_90_from_150", 0)
-    spec: dict[str, Any] = dict(configuration.run_spec(configuration.load("paper"), run))
-    spec["dataset"]["train"], spec["inducing"]["count"] = given.images, given.inducing
-    spec["orbit"]["alpha"] = given.angle
-    spec["likelihood"] = {"kind": "polya_gamma", "tilt": "groups"}
-    spec["scheme"]["size"] = given.draws
-    spec["optimiser"] |= {"steps": given.model_steps, "batch": given.model_batch}
-    data = make_dataset(spec["dataset"])
+    whole = load("paper").spec(Run("parity", "rotation_90_from_150", 0))
+    spec = whole.changed(
+        dataset={"train": given.images},
+        inducing={"count": given.inducing},
+        orbit={"alpha": given.angle},
+        likelihood={"kind": "polya_gamma", "tilt": "groups", "hidden": None},
+        scheme={"size": given.draws},
+        optimiser={"steps": given.model_steps, "batch": given.model_batch},
+        evaluation={"count": 1},
+    )
+    data = make_dataset(spec.dataset)
     X, Y = data.train.inputs(np.float32), targets(spec, data, data.train)
     chosen = np.random.default_rng(0).choice(given.images, given.inducing, replace=False)
     model = build_model(spec, data, data.train.take(chosen).inputs())
-    optimiser = Optimiser(model, (X, Y), spec["optimiser"], 0)
+    optimiser = Optimizer(model, (X, Y), recipe(spec), 0)
     optimiser.advance(tf.constant(given.model_steps))
     optimiser.write_back()
     mean, variance = model.predict_f(X, samples=2 * given.draws)
