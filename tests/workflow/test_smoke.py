@@ -47,24 +47,17 @@ def test_every_job_says_what_it_needs(bare: Workspace):
     assert "gpu=0" in planned["train_run", "mnist/rbf/0"]
 
 
-def test_memory_grows_with_the_images(bare: Workspace):
-    def asked(*arguments: str) -> int:
-        [found] = {int(re.search(r"mem_mb=(\d+)", said)[1]) for said in bare.plan(*arguments).values() if "rbf" in said}
-        return found
-
-    run = "runs/mnist/rbf/seed0/final.json"
-    one = asked(f"results/smoke/{run}", "--allowed-rules", "train_run")
-    bare.replace("config/smoke.yaml", "mnist: {kind: mnist, train: 200,", "mnist: {kind: mnist, train: 60000,")
-    assert asked(f"results/smoke/{run}", "--allowed-rules", "train_run") > one + 1000
-
-
-def test_with_a_gpu_trainings_ask_for_it_and_the_profile_lends_one(bare: Workspace, tmp_path: Path):
+def test_trainings_ask_for_the_gpu_there_is_and_for_memory_for_their_images(bare: Workspace, tmp_path: Path):
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "nvidia-smi").write_text("#!/bin/sh\n")
     (tmp_path / "bin" / "nvidia-smi").chmod(0o755)
     path = f"{tmp_path / 'bin'}:{Path(sys.executable).parent}:/usr/bin:/bin"
+    bare.replace("config/smoke.yaml", "mnist: {kind: mnist, train: 200,", "mnist: {kind: mnist, train: 60000,")
     planned = bare.plan("train", CUDA_VISIBLE_DEVICES="0", PATH=path)
-    assert "gpu=1" in planned["train_run", "mnist/rbf/0"]
+    large, small = (planned["train_run", f"{name}/rbf/0"] for name in ("mnist", "rotated"))
+    assert "gpu=1" in large and "gpu=1" in small
+    asked = [int(re.search(r"mem_mb=(\d+)", said)[1]) for said in (large, small)]
+    assert asked[0] > asked[1] + 1000  # 60,000 images of 28 × 28
     assert re.search(r"^ +- gpu=1\b", (bare.folder / "profiles/default/config.yaml").read_text(), flags=re.M)
 
 
