@@ -9,6 +9,8 @@ from faults.trainings import Server, Training
 
 from orbitgp_paper.experiments.images import write_dataset
 
+STEPS = 120
+
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
@@ -18,18 +20,16 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture(scope="session")
-def long_spec(small_spec: Callable[..., dict[str, Any]]) -> dict[str, Any]:
-    """Of a training of a second or two, in graphs as the workflow's are, with a checkpoint every ten steps."""
-    return small_spec(optimiser={"steps": 400}, evaluation={"count": 40})
+def make_training(server: Server, small_spec: Callable[..., Any], small_images: Any) -> Callable[..., Training]:
+    """
+    Trainings, each in a folder of its own, of a specification with changes: in graphs as the workflow's are, with a
+    row of metrics and a checkpoint every five steps.
+    """
 
-
-@pytest.fixture(scope="session")
-def make_training(server: Server, long_spec: dict[str, Any], small_images: Any) -> Callable[[Path], Training]:
-    """Trainings of one specification, each in a folder of its own."""
-
-    def make(base: Path) -> Training:
+    def make(base: Path, **changes: Any) -> Training:
         base.mkdir(parents=True, exist_ok=True)
-        training = Training(base, long_spec, server)
+        changes = {"optimiser": {"steps": STEPS}, "evaluation": {"count": STEPS // 5}} | changes
+        training = Training(base, small_spec(**changes), server)
         write_dataset(training.images, small_images)
         return training
 
@@ -37,12 +37,12 @@ def make_training(server: Server, long_spec: dict[str, Any], small_images: Any) 
 
 
 @pytest.fixture
-def training(make_training: Callable[[Path], Training], tmp_path: Path) -> Training:
+def training(make_training: Callable[..., Training], tmp_path: Path) -> Training:
     return make_training(tmp_path / "training")
 
 
 @pytest.fixture(scope="session")
-def undisturbed(make_training: Callable[[Path], Training], tmp_path_factory: pytest.TempPathFactory) -> Training:
+def undisturbed(make_training: Callable[..., Training], tmp_path_factory: pytest.TempPathFactory) -> Training:
     """What every other must end with."""
     made = make_training(tmp_path_factory.mktemp("undisturbed"))
     assert made.run() == 0, made.told()

@@ -2,50 +2,78 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import pytest
+
+from orbitgp_paper.config import canonical
 
 ROOT = Path(__file__).resolve().parents[2]
 SAME = ("metrics.csv", "final.json", "params.npz", "config.yaml")  # in every run of one specification
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2", "CUDA_VISIBLE_DEVICES": "-1"}
 
 
+def alive(pid: int) -> bool:
+    """False from its last breath on, even if nobody has asked how it ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def wait_until(happened: Callable[[], Any], lives: Callable[[], bool], seconds: float = 400.0) -> bool:
+    """Whether something happened while a process lived."""
+    end = time.monotonic() + seconds
+    while not happened():
+        if not lives() or time.monotonic() > end:
+            return bool(happened())
+        time.sleep(0.003)
+    return True
+
+
+@contextmanager
+def mounted(place: Path, options: str) -> Iterator[Path]:
+    """A small file system of memory."""
+    place.mkdir(parents=True, exist_ok=True)
+    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"a small disk needs root and the right to mount: {done.stderr.strip()}")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
 class Child:
     """A running training."""
 
     def __init__(self, pid: int, code: Callable[[], int]) -> None:
-        self.pid, self._code = pid, code
+        self.pid, self._code, self.ended = pid, code, False
 
     def kill(self, number: int = signal.SIGKILL) -> None:
         os.kill(self.pid, number)
 
     def wait(self, seconds: float = 400.0) -> int:
         """How it ended, as subprocess has it; one that has not ended by then is killed."""
-        end = time.monotonic() + seconds
-        while self.alive():
-            if time.monotonic() > end:
-                self.kill()
-                break
-            time.sleep(0.0005)
+        if not wait_until(lambda: not alive(self.pid), lambda: True, seconds):
+            self.kill()
+        self.ended = True
         return self._code()
-
-    def alive(self) -> bool:
-        """False from its last breath on, even if nobody has asked how it ended."""
-        try:
-            return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-        except (FileNotFoundError, ProcessLookupError):
-            return False
 
 
 class Training:
     """One run in a folder of its own, and all that it takes to make it."""
 
-    def __init__(self, base: Path, spec: dict[str, Any], server: "Server") -> None:
+    def __init__(self, base: Path, spec: Any, server: "Server") -> None:
         self.base, self.spec, self.server = base, spec, server
         self.folder = base / "results" / "small" / "rotation" / "seed3"
         self.checkpoints, self.log, self.said = base / "checkpoints", base / "train.log", base / "said.txt"
@@ -53,12 +81,13 @@ class Training:
         self.checkpoint_every = 0.0  #: seconds: with every row of metrics, unless a test wants it otherwise
 
     def options(self) -> list[str]:
-        given = {"spec": json.dumps(self.spec), "images": self.images, "folder": self.folder, "log": self.log}
+        given = {"spec": canonical(self.spec), "images": self.images, "folder": self.folder, "log": self.log}
         given |= {"checkpoints": self.checkpoints, "checkpoint-every": self.checkpoint_every, "gpus": self.gpus}
         return [word for name, value in given.items() for word in (f"--{name}", str(value))]
 
     def start(self, inject: str = "", **variables: str) -> Child:
-        """Begins, without the seconds that loading TensorFlow takes."""
+        """Begins, without the seconds that loading TensorFlow takes; what it logs from now on is of this attempt."""
+        self._before = len(self.logged())
         return self.server.start(self, inject, variables)
 
     def start_anew(self) -> subprocess.Popen[bytes]:
@@ -71,22 +100,33 @@ class Training:
         """Begins, and waits for the end."""
         return self.start(inject, **variables).wait()
 
-    def wait_for(self, child: Child, happened: Callable[[], Any], timeout: float = 400.0) -> bool:
-        """Whether something happened while the training was alive."""
-        end = time.monotonic() + timeout
-        while not happened():
-            if not child.alive():
-                return bool(happened())
-            assert time.monotonic() < end, self.told()
-            time.sleep(0.0005)
-        return True
+    def wait_for(self, child: Child, happened: Callable[[], Any]) -> None:
+        """Until something happens in the attempt, which must live so long."""
+        assert wait_until(happened, lambda: alive(child.pid)), self.told()
 
     def logged(self) -> str:
         return self.log.read_text(encoding="utf-8") if self.log.exists() else ""
 
+    def attempt(self) -> str:
+        """What the last attempt has logged so far."""
+        return self.logged()[self._before :]
+
+    def rows(self) -> list[int]:
+        """The steps that the last attempt tells of."""
+        return [int(found) for found in re.findall(r"^step (\d+) of \d+:", self.attempt(), flags=re.M)]
+
+    def resumed_at(self) -> int:
+        """Where the last attempt went on; zero if it began from the start."""
+        found = re.search(r"^resumed at step (\d+) of \d+$", self.attempt(), flags=re.M)
+        return int(found[1]) if found else 0
+
+    def spoken(self) -> str:
+        """What it said on the terminal."""
+        return self.said.read_text() if self.said.exists() else ""
+
     def told(self) -> str:
         """All that it said, for messages."""
-        return self.logged()[-4000:] + (self.said.read_text()[-4000:] if self.said.exists() else "")
+        return self.logged()[-4000:] + self.spoken()[-4000:]
 
     def results(self) -> dict[str, bytes]:
         return {name: (self.folder / name).read_bytes() for name in SAME}
@@ -105,13 +145,18 @@ class Server:
             text=True,
         )
         assert self._line() == "ready"
+        self.child: Child | None = None
 
     def start(self, training: Training, inject: str, variables: dict[str, str]) -> Child:
+        if self.child and not self.child.ended:  # left by a test that failed
+            self.child.kill()
+            self.child.wait()
         request = {"said": str(training.said), "options": training.options(), "inject": inject, "variables": variables}
         assert self.process.stdin
         self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
-        return Child(int(self._line()), lambda: int(self._line()))
+        self.child = Child(int(self._line()), lambda: int(self._line()))
+        return self.child
 
     def _line(self) -> str:
         assert self.process.stdout
