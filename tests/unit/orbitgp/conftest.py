@@ -10,6 +10,7 @@ from orbitgp.inducing import BasePoints
 from orbitgp.kernels import Invariant
 from orbitgp.likelihoods import IndependentGroups, PolyaGammaBernoulli, RecognitionNetwork, TiltTable
 from orbitgp.models import InvariantSVGP
+from orbitgp.optimizers.recipe import NaturalRate, Recipe
 from orbitgp.schemes import FullOrbit
 
 N, D, M = 15, 9, 6
@@ -24,6 +25,13 @@ def smooth_loss():
         return tf.reduce_sum(weights * tf.sin(2 * drawn))
 
     return loss
+
+
+@pytest.fixture
+def eagerly(eagerly, monkeypatch):
+    """As elsewhere, and without AutoGraph, which ``map_fn`` would ask to convert everything that it calls."""
+    map_fn, do_not_convert = tf.map_fn, tf.autograph.experimental.do_not_convert
+    monkeypatch.setattr(tf, "map_fn", lambda function, *args, **kw: map_fn(do_not_convert(function), *args, **kw))
 
 
 @pytest.fixture(scope="session")
@@ -69,20 +77,19 @@ def make_model():
 
 
 @pytest.fixture(scope="session")
-def settings():
-    """Of an optimiser, with changes."""
+def recipe():
+    """Of a short training, with changes."""
 
     def make(kind="natural", **changes):
-        names = ("inducing", "kernel", "likelihood", "orbit", "variational")
-        return {
-            "kind": kind,
+        names = ("inducing", "kernel", "likelihood", "orbit") + ("variational",) * (kind == "adam")
+        defaults = {
             "steps": 20,
             "batch": N,
             "rates": dict.fromkeys(names, 0.02),
-            "natural": {"first": 0.5, "last": 0.1, "scale": "ceiling"},
+            "natural": NaturalRate(0.5, 0.1),
             "warmup": 0.1,
             "floor": 0.1,
-            **changes,
         }
+        return Recipe(kind, **{**defaults, **changes})
 
     return make
