@@ -18,15 +18,18 @@ SNIPPETS = re.findall(r"```python\n(.*?)```", README, flags=re.S)
 def test_own_images_in_twenty_lines_at_most(mnist_data, tmp_path):
     code = SNIPPETS[0]
     assert len(code.splitlines()) <= 20
-    small = mnist_data.train.take(1500)
+    small = mnist_data.train.take(800)
     thumbnails = small.images.reshape(-1, 14, 2, 14, 2).mean(axis=(2, 4))
     np.savez(tmp_path / "my_images.npz", images=thumbnails, labels=small.labels)
+    for text, smaller in (("steps=300", "steps=40"), ("count=150", "count=50"), ("batch=200", "batch=100")):
+        assert text in code
+        code = code.replace(text, smaller)
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=600
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    error = float(re.search(r"test error ([0-9.]+)", done.stdout)[1])
-    assert error < 0.3  # a tenth of guessing right: it learns, and no more is asked of it
+    error = float(re.search(r"test error ([0-9.]+) %", done.stdout)[1])
+    assert error < 45  # half of guessing's: it learns, and no more is asked of it
 
 
 def test_an_orbit_of_ones_own():
@@ -52,9 +55,8 @@ def test_an_orbit_of_ones_own():
     assert np.isfinite(tape.gradient(bound, orbit.trainable_variables)[0])
 
 
-@pytest.mark.parametrize("link", re.findall(r"\]\(([^)#]+)\)", README))
-def test_links_lead_somewhere(link):
-    assert (ROOT / link).exists()
+def test_links_lead_somewhere():
+    assert [link for link in re.findall(r"\]\(([^)#]+)\)", README) if not (ROOT / link).exists()] == []
 
 
 def test_the_speeds_are_those_of_the_benchmark():
