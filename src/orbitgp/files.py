@@ -59,22 +59,22 @@ def _sync_folder(folder: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """UTF-8, as it stands."""
+    """Writes text as UTF-8, line ends as they are."""
     write_whole(path, lambda file: file.write(text.encode()))
 
 
 def write_json(path: Path, content: Any) -> None:
-    """As :func:`json_text` has it."""
+    """Writes JSON as :func:`json_text` makes it."""
     write_text(path, json_text(content))
 
 
 def json_text(content: Any) -> str:
-    """Indented, with NaN refused: it is no JSON, and most readers stumble over it."""
+    """Returns indented JSON. NaN and infinity are refused: they are no JSON, and most readers stumble over them."""
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Numbers in their shortest exact form, so that the same numbers are the same bytes."""
+    """Writes numbers in their shortest exact form, so that the same numbers are the same bytes."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)

@@ -54,8 +54,8 @@ def images(path: str | os.PathLike[str], test_fraction: float = 0.2, seed: int =
         )
     if test[1].dtype.kind != names.dtype.kind or not np.isin(test[1], names).all():
         raise ValueError(f"{path}: every label of the test set must be among those to train on, {names.tolist()}")
-    parts = (Images(pixels, np.searchsorted(names, labels)) for pixels, labels in (train, test))
-    return ImageData(path.stem, *parts, classes=tuple(names.tolist()))
+    first, second = (Images(pixels, np.searchsorted(names, labels)) for pixels, labels in (train, test))
+    return ImageData(path.stem, first, second, tuple(names.tolist()))
 
 
 Labelled = tuple[npt.NDArray[np.float32], npt.NDArray]  #: pixels [N, H, W, C] and the file's own labels [N]

@@ -112,7 +112,8 @@ def _verdict(claim: Mapping[str, Any], tables: Tables) -> tuple[str, str]:
     if "unmeasured" in claim:
         return "not measured", claim["unmeasured"]
     if "same_best" in claim:
-        outcomes = [_same_best(*(parse(claim["same_best"][end]) for end in ("lowest", "highest")), tables)]
+        ends = claim["same_best"]
+        outcomes = [_same_best(parse(ends["lowest"]), parse(ends["highest"]), tables)]
     else:
         outcomes = [_outcome(entry, tables) for entry in claim["all" if "all" in claim else "any"]]
     evidence = "; ".join(outcome.evidence for outcome in outcomes)

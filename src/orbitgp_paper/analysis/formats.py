@@ -99,7 +99,7 @@ def write_table(frame: pd.DataFrame, stem: Path, caption: str) -> list[Path]:
     :return: the files, ``.csv``, ``.md`` and ``.tex``; the same frame is the same bytes.
     """
     texts, numeric = _shown(frame)
-    head, rows = list(texts), texts.to_numpy().tolist()
+    head, rows = list(map(str, texts)), texts.to_numpy().tolist()
     write_csv(frame, beside(stem, ".csv"))
     files.write_text(beside(stem, ".md"), f"{markdown(caption)}\n\n{markdown_table(head, rows, numeric)}")
     files.write_text(beside(stem, ".tex"), _latex(caption, stem.name, head, rows, numeric))
