@@ -199,16 +199,6 @@ def test_noise_in_several_dimensions_is_the_product_of_those_in_one(case):
     np.testing.assert_allclose(kernel(X, X[:3]), K[:, :3], rtol=1e-14)
 
 
-def test_noise_is_the_average_over_draws():
-    make, plain = NOISY["some columns, ard"]
-    S, base, orbit, rng = 40_000, make(), GaussianNoise(4, SCALE), np.random.default_rng(6)
-    x, z = 0.5 * inputs(2, 4, 4)
-    noisy, other = (point + SCALE * rng.normal(size=(S, 4)) for point in (x, z))
-    for draws, covariance in ((rbf(noisy, z, **plain), orbit_Kfu), (rbf(noisy, other, **plain), orbit_Kff)):
-        value = covariance(orbit, base, x[None], z[None]).numpy()
-        assert abs(draws.mean() - value) < 4 * draws.std() / np.sqrt(S)
-
-
 # -- gradients and parameters --------------------------------------------------------------------------------------
 
 

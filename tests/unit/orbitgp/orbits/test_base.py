@@ -135,11 +135,15 @@ def test_every_point_of_a_finite_orbit_is_equally_likely(orbit, D, sampler, nois
         assert stats.chisquare(np.bincount(distance.argmin(axis=1), minlength=orbit.order)).pvalue > 1e-3
 
 
-def test_the_smallest_and_largest_uniforms_of_single_precision_take_the_first_and_last_point():
-    for order in (1, 2, 3, 7, 33, 100):
-        X, U = np.arange(order, dtype=np.float32)[None], np.array([[[2.0**-24], [1 - 2.0**-24]]], np.float32)
-        drawn = rolls(order).transform(X, U)[0]
-        assert np.array_equal(drawn, [X[0], np.roll(X[0], order - 1)])
+def test_single_precision_takes_the_same_point_also_next_to_where_one_begins():
+    for order in (1, 2, 3, 33, 100):
+        begins = np.floor(np.arange(order + 1) / order * 2**23)
+        scaled = np.unique(np.clip(np.append(2 * begins - 1, 2 * begins + 1), 1, 2**24 - 1))  # odd, as all draws are
+        U, X = (scaled / 2**24).reshape(1, -1, 1), np.arange(order, dtype=np.float32)[None]
+        points = [int(n) * order // 2**24 for n in scaled]
+        assert (points[0], points[-1]) == (0, order - 1)
+        expected = [np.roll(X[0], point) for point in points]
+        assert np.array_equal(rolls(order).transform(X, U.astype(np.float32))[0], expected)
 
 
 def test_without_replacement_every_choice_is_equally_likely():
