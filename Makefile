@@ -8,20 +8,32 @@ BIN := .venv/bin
 # Which size `make run` makes: smoke (minutes), quick (10 to 20 minutes on two cores) or paper (on a GPU).
 TIER = quick
 
+# one thread of BLAS for each of the two workers: more would fight for the cores
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=15
+
 # TensorFlow: no start-up chatter.
 export TF_CPP_MIN_LOG_LEVEL := 2
 
+# Python before 3.12.4 reads and writes the path of this folder in the locale's encoding, with PYTHONUTF8 too: where that
+# is ASCII, as under LC_ALL=C, a folder with an umlaut in its name would not do.
+ifneq ($(shell locale charmap 2>/dev/null),UTF-8)
+    export LC_ALL := C.UTF-8
+endif
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test run lint lock clean
+.PHONY: help test check run lint lock clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST)
 
-test: lint  ## check style and types, then run the tests with coverage
-	@# loadfile, as the tests of a file share what is dear to make; in their order, as sorted by number the longest come last;
+test: lint  ## check style and types, then run all tests with coverage
+	@# loadfile, as the tests of a file share what is dear to make; in the order of tests/conftest.py, the longest first;
 	@# -rs: what was skipped, and why
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --cov -rs
+	$(PYTEST) --cov -rs
+
+check: lint  ## check style and types, then run the unit tests
+	$(PYTEST) tests/unit
 
 run: .venv/.stamp  ## make every figure and table, and show the report; TIER=smoke or paper for another size
 	@[ -x $(BIN)/snakemake ] || { echo "the workflow needs Python 3.11 or 3.12, and .venv has $$($(BIN)/python -V);" \

@@ -18,6 +18,20 @@ settings.register_profile("patient", deadline=None, suppress_health_check=[Healt
 settings.load_profile("patient")
 
 
+#: files that take longest, begun first so that both workers end together
+LONGEST = ("slurm/test_smoke_on_slurm", "slurm/test_faults_on_slurm", "faults/test_trainings", "workflow/", "faults/")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first, the unit tests last."""
+
+    def rank(item: pytest.Item) -> int:
+        path = item.path.as_posix()
+        return next((i for i, name in enumerate(LONGEST) if name in path), len(LONGEST) + ("/unit/" in path))
+
+    items.sort(key=rank)
+
+
 @pytest.fixture(scope="session")
 def mnist_data() -> ImageData:
     """MNIST from the repository, loaded once."""

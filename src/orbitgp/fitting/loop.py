@@ -119,10 +119,10 @@ def fit(
         fitting.stop.last_words = fitting.save
         try:
             fitting.run()
+            return fitting.finish(final_samples, refit)
         except Interrupted as asked:
             fitting.save()
             raise Interrupted(f"{asked}; saved at step {int(fitting.good.values['step'])}") from None
-        return fitting.finish(final_samples, refit)
 
 
 def final_scheme(scheme: Scheme, samples: int) -> Scheme:

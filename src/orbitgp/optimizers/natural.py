@@ -95,11 +95,11 @@ class NaturalPosterior(Module):
 
     def write_back(self) -> None:
         """Gives the model this q."""
-        for parameter, value in (
-            (self._model.q_mu, tf.convert_to_tensor(self.mean)),
-            (self._model.q_sqrt, inverse_root(self.precision)[None]),
-        ):  # past Parameter.assign, whose check for NaN would end a compiled training instead of sending it back
-            parameter.unconstrained_variable.assign(parameter.transform.inverse(value))
+        # past Parameter.assign, whose check for NaN would end a compiled training instead of sending it back
+        self._model.q_mu.unconstrained_variable.assign(self.mean)
+        root = self._model.q_sqrt
+        assert root.transform is not None
+        root.unconstrained_variable.assign(root.transform.inverse(inverse_root(self.precision)[None]))
 
 
 def _solve(factor: TensorType, columns: tf.Tensor) -> tf.Tensor:

@@ -22,8 +22,8 @@ class NaturalRate:
     scale: str = "ceiling"  #: what scales the mean's step, see :class:`orbitgp.optimizers.natural.NaturalPosterior`
 
     def __post_init__(self) -> None:
-        checks.number("natural.first", self.first, least=0.0, most=1.0)
-        checks.number("natural.last", self.last, least=0.0, most=self.first)
+        checks.number("natural.first", self.first, least=1e-9, most=1.0)
+        checks.number("natural.last", self.last, least=1e-9, most=self.first)
         checks.one_of("natural.scale", self.scale, NATURAL_SCALES)
 
 
@@ -58,7 +58,7 @@ class Recipe:
         checks.integer("batch", self.batch, least=1)
         checks.one_of("batches", self.batches, BATCHES)
         checks.one_of("inducing_scale", self.inducing_scale, INDUCING_SCALES)
-        checks.number("warmup", self.warmup, least=0.0, most=1.0)
+        checks.number("warmup", self.warmup, least=0.0, most=0.99)
         checks.number("floor", self.floor, least=0.0, most=1.0)
         needed = {"inducing", "kernel", "likelihood", "orbit"} | ({"variational"} if self.kind == "adam" else set())
         if set(self.rates) != needed:

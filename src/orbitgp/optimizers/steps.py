@@ -133,7 +133,8 @@ class Optimizer:
             return slope(self._model.likelihood, X, self._model.mean_estimates(X, weights, split(seed, number)), Y)
 
         parts = tf.range(-(-N // size))
-        found = tf.map_fn(part, parts, fn_output_signature=self._Y.dtype, parallel_iterations=1)
+        unread = tf.autograph.experimental.do_not_convert(part)  # there is nothing for AutoGraph to convert
+        found = tf.map_fn(unread, parts, fn_output_signature=self._Y.dtype, parallel_iterations=1)
         return tf.reshape(found, [-1])[:N]
 
     def _advance(self, steps: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

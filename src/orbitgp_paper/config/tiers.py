@@ -118,7 +118,7 @@ class Insensitivity(Block):
     seed: Seed = 0
     images: Count = Field(1000, description="Number of test images.")
     draws: Draws = Field(32, description="Points of the orbit at which f is compared with f at the image.")
-    samples: Draws = Field(128, description="Draws of each prediction.")
+    samples: Draws = Field(128, multiple_of=2, description="Draws of each prediction, in two independent sets.")
     thresholds: Distinct[Positive] = Field(min_length=1, description="Deviations whose probability is measured.")
 
     def run(self, variant: str) -> Run:

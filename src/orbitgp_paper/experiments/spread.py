@@ -148,10 +148,9 @@ def compare(settings: Mapping[str, Any], data: ImageData | None = None) -> pd.Da
     part.
 
     ``bias`` is the mean over ``repeats`` independent estimates less the exact value, ``bias_std_error`` its standard
-    error, ``std`` the standard deviation of one estimate. ``cost`` is what :class:`orbitgp._ops.draw_kernels.DrawKernels`
-    evaluates k_g at for an image: S² pairs of draws for k_ff, S M pairs of a draw and an inducing point for ‖φ̄‖²,
-    both for the bound. At one S it is the same for all estimators; what groups save comes after, in columns to solve
-    for.
+    error, ``std`` the standard deviation of one estimate. ``cost`` is at how many pairs k_g is evaluated for an image:
+    S² pairs of draws for k_ff, S M pairs of a draw and an inducing point for ‖φ̄‖², both for the bound. At one S it is
+    the same for all estimators; what groups save comes after, in columns to solve for.
 
     :param settings: ``samples``: the numbers of draws, each even and at most ``order``; ``repeats``; ``images``: size
         of the batch; ``inducing``: number of inducing points, M; ``order``: number of rotations in the orbit;

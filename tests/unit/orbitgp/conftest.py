@@ -27,13 +27,6 @@ def smooth_loss():
     return loss
 
 
-@pytest.fixture
-def eagerly(eagerly, monkeypatch):
-    """As elsewhere, and without AutoGraph, which ``map_fn`` would ask to convert everything that it calls."""
-    map_fn, do_not_convert = tf.map_fn, tf.autograph.experimental.do_not_convert
-    monkeypatch.setattr(tf, "map_fn", lambda function, *args, **kw: map_fn(do_not_convert(function), *args, **kw))
-
-
 @pytest.fixture(scope="session")
 def regression():
     """Inputs [N, D], and targets [N, 2] of a function that right angles leave alone, with noise."""
