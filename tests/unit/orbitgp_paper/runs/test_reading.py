@@ -22,24 +22,26 @@ def sign(folder):
 
 def test_two_frames(write_run):
     rotation = {"orbit.alpha": 33.0, "kernel.variance": 0.1}
-    folders = [write_run(seed=1), write_run(seed=0), write_run(variant="rotation", parameters=rotation)]
-    runs = read_runs(folders)
-
-    assert list(runs.finals["variant"]) == ["rbf", "rbf", "rotation"]
-    assert list(runs.finals["seed"]) == [1, 0, 0]
-    first = runs.finals.iloc[0]
-    assert (first["label"], first["dataset"], first["inducing"], first["steps"]) == ("RBF", "mnist", 16, 6)
-    assert (first["elbo"], first["test_error"], first["test_nll"]) == (-101.0, 11.0, 0.25)
-    assert (first["wall_s"], first["device"], first["commit"]) == (12.5, "two cores", "ab")
-    assert first["events"] == 0
-    assert not first["diverged"]
+    runs = read_runs([write_run(seed=1), write_run(seed=0), write_run(variant="rotation", parameters=rotation)])
+    assert list(zip(runs.finals.variant, runs.finals.seed, strict=True)) == [("rbf", 1), ("rbf", 0), ("rotation", 0)]
+    expected = {"label": "RBF", "dataset": "mnist", "inducing": 16, "steps": 6, "events": 0, "diverged": False}
+    expected |= {"elbo": -101.0, "test_error": 11.0, "test_nll": 0.25}
+    expected |= {"wall_s": 12.5, "device": "two cores", "commit": "ab"}
+    assert runs.finals.iloc[0][list(expected)].to_dict() == expected
     assert list(runs.finals["orbit.alpha"].isna()) == [True, True, False]
-
-    assert len(runs.metrics) == 6
-    assert list(runs.metrics.columns[:10]) == [
-        *("experiment", "variant", "label", "seed", "dataset", "alpha_true"),
-        *("step", "elbo", "test_error", "test_nll"),
-    ]
+    names = (
+        "experiment",
+        "variant",
+        "label",
+        "seed",
+        "dataset",
+        "alpha_true",
+        "step",
+        "elbo",
+        "test_error",
+        "test_nll",
+    )
+    assert tuple(runs.metrics.columns[:10]) == names
     assert list(runs.metrics["step"]) == [0, 6] * 3
     assert np.isnan(runs.metrics["elbo"][0])
     assert list(runs.metrics[runs.metrics["variant"] == "rotation"]["orbit.alpha"]) == [33.0, 33.0]
@@ -64,48 +66,37 @@ def test_how_much_the_bound_still_rose(write_run, curve, rise):
     np.testing.assert_equal(read_runs([folder]).finals["late_rise"][0], rise)
 
 
-def test_folders_may_be_words_and_relative(write_run, monkeypatch):
-    folder = write_run()
-    monkeypatch.chdir(folder.parent)
-    assert len(read_runs(str(part) for part in [folder.relative_to(folder.parent)]).finals) == 1
-
-
-def test_true_angle_of_parity(write_run):
+def test_true_angle_of_parity_and_a_folder_as_a_word(write_run, monkeypatch):
     dataset = {"name": "parity90", "kind": "parity", "alpha": 90, "train": 200, "test": 100}
-    runs = read_runs([write_run("parity", "rbf_90", dataset=dataset)])
+    folder = write_run("parity", "rbf_90", dataset=dataset)
+    monkeypatch.chdir(folder.parent)
+    runs = read_runs(iter([folder.name]))
     assert runs.finals["alpha_true"][0] == runs.metrics["alpha_true"][0] == 90.0
 
 
 def test_widths_of_intervals_whose_ends_may_have_changed_places(write_run):
-    parameters = {
-        "orbit.lower.a_xy": 0.2,
-        "orbit.upper.a_xy": -0.1,
-        "orbit.lower.t_x": -0.5,
-        "orbit.upper.t_x": 0.5,
-        "orbit.lower.alone": 1.0,
-    }
-    row = read_runs([write_run(parameters=parameters)]).finals.iloc[0]
-    assert row["orbit.width.a_xy"] == pytest.approx(0.3)
-    assert row["orbit.width.t_x"] == 1.0
+    ends = {"lower.a_xy": 0.2, "upper.a_xy": -0.1, "lower.t_x": -0.5, "upper.t_x": 0.5, "lower.alone": 1.0}
+    row = read_runs([write_run(parameters={f"orbit.{name}": value for name, value in ends.items()})]).finals.iloc[0]
+    assert (row["orbit.width.a_xy"], row["orbit.width.t_x"]) == (pytest.approx(0.3), 1.0)
     assert "orbit.width.alone" not in row
 
 
 def test_diverged_run_stays_with_what_it_has(write_run):
     events = [{"step": 3, "kind": "not finite", "detail": "x"}] * 5 + [{"step": 3, "kind": "given up", "detail": "y"}]
     row = read_runs([write_run(diverged=True, events=events, elbo=None, test_error=None)]).finals.iloc[0]
-    assert row["diverged"]
-    assert np.isnan(row["elbo"])
-    assert np.isnan(row["test_error"])
-    assert row["events"] == 6
-    assert row["event_kinds"] == "given up, not finite ×5"
+    assert row["diverged"] and np.isnan(row["elbo"]) and np.isnan(row["test_error"])
+    assert (row["events"], row["event_kinds"]) == (6, "given up, not finite ×5")
 
 
-def test_no_runs_or_one_twice(write_run):
+def test_no_runs_one_twice_or_one_under_another_name(write_run):
     with pytest.raises(ValueError, match="no runs"):
         read_runs([])
-    folder = write_run()
+    folder = write_run(seed=0)
     with pytest.raises(ValueError, match="a second time"):
         read_runs([folder, folder])
+    shutil.copytree(folder, folder.parent / "seed1")
+    with pytest.raises(DamagedFile, match=r"seed1/final\.json is of mnist/rbf/seed0"):
+        read_runs([folder.parent / "seed1"])
 
 
 @pytest.mark.parametrize("name", ["final.json", "provenance.json", "config.yaml", "metrics.csv"])
@@ -120,19 +111,11 @@ def test_file_that_is_damaged_or_missing_is_named(write_run, name):
         read_runs([folder])
 
 
-def test_folder_under_another_name_is_not_another_run(write_run):
-    folder = write_run(seed=0)
-    shutil.copytree(folder, folder.parent / "seed1")
-    with pytest.raises(DamagedFile, match=r"seed1/final\.json is of mnist/rbf/seed0"):
-        read_runs([folder.parent / "seed1"])
-
-
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
         ({"elbo": "high"}, "elbo must be a number, not 'high'"),
         ({"seed": "0"}, "seed must be of type int"),
-        ({"experiment": "../mnist"}, "not of the folder"),
         ({"diverged": "no"}, "diverged must be of type bool"),
         ({"events": ["boom"]}, "an event must be a block of keys, not 'boom'"),
         ({"parameters": []}, "parameters must be of type dict"),
@@ -155,7 +138,6 @@ def test_final_that_is_not_what_it_should_be(write_run, changes, words):
         ("step,elbo\n0,1\n", "lacks the columns test_error, test_nll"),
         ("step,elbo,test_error,test_nll\n", "has no rows"),
         ("step,elbo,test_error,test_nll\n5,,1,1\n3,1,1,1\n", "step must increase"),
-        ("step,elbo,test_error,test_nll\n0,,1,1\n,1,1,1\n", "step must increase"),
         ("step,elbo,test_error,test_nll\n0,high,1,1\n", "elbo must be numbers, but holds 'high'"),
         ("step,elbo,test_error,test_nll\n0,1,1,1,9,9\n1,1,1\n0,1,2,3,4,5,6,7\n", "is not a table"),
     ],
@@ -180,27 +162,23 @@ def test_a_file_of_another_run_or_edited_by_hand_is_named(write_run, name):
         read_runs([folder])
 
 
-def test_parameters_are_looked_at_where_they_are_there(write_run):
+def test_sums_of_files_that_did_not_travel_and_sums_that_are_none(write_run):
     folder = write_run()
-    edit(folder / "final.json", files={"params.npz": "0" * 64})
-    edit(folder / "provenance.json", files=sums(folder, ["final.json"]))
-    read_runs([folder])  # they do not travel with the repository
-    (folder / "params.npz").write_bytes(b"of another run")
-    with pytest.raises(DamagedFile, match=r"params\.npz is not the file"):
-        read_runs([folder])
 
+    def signed(found):
+        edit(folder / "final.json", files=found)
+        edit(folder / "provenance.json", files=sums(folder, ["final.json"]))
 
-@pytest.mark.parametrize(
-    ("found", "words"),
-    [
+    for found, words in (
         ({}, "does not say which files belong to it"),
         (["metrics.csv"], "does not say which files belong to it"),
         ({"../../elsewhere": "0" * 64}, "names a file elsewhere"),
-    ],
-)
-def test_sums_that_are_none(write_run, found, words):
-    folder = write_run()
-    edit(folder / "final.json", files=found)
-    edit(folder / "provenance.json", files=sums(folder, ["final.json"]))
-    with pytest.raises(DamagedFile, match=rf"final\.json {words}"):
+    ):
+        signed(found)
+        with pytest.raises(DamagedFile, match=rf"final\.json {words}"):
+            read_runs([folder])
+    signed({"params.npz": "0" * 64})
+    read_runs([folder])  # parameters are not in the repository
+    (folder / "params.npz").write_bytes(b"of another run")
+    with pytest.raises(DamagedFile, match=r"params\.npz is not the file"):
         read_runs([folder])
