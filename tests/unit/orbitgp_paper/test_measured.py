@@ -3,7 +3,6 @@ import runpy
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from orbitgp import files
@@ -21,25 +20,17 @@ def toy(tmp_path: Path) -> Path:
     """Numbers and draws as their rules leave them."""
     rows = [["invariant", 4, 1.5, 1.86], ["invariant", 8, 1.8, 1.86], ["plain", 4, -12.5, -11.5]]
     files.write_csv(tmp_path / "bounds.csv", ["model", "inducing", "elbo", "log_marginal_likelihood"], rows)
-    write_draws(tmp_path / "samples.npz", 100)
+    files.write_text(tmp_path / "samples.npz", "drawn 1.86 times")
     measured.write_settings(tmp_path / "config.yaml", SETTINGS, tmp_path / "bounds.csv", tmp_path / "samples.npz")
+    measured.check(tmp_path / "bounds.csv", tmp_path / "samples.npz")
     return tmp_path
 
 
-def write_draws(path: Path, shade: int) -> None:
-    draws = np.full((2, 3, 4, 4, 1), shade, np.uint8)
-    files.write_npz(path, {"originals": draws[:, 0], "draws": draws})
-
-
-def test_settings_are_read_as_if_there_were_no_sums(toy: Path) -> None:
-    assert read_yaml(toy / "config.yaml") == SETTINGS
-    measured.check(toy / "bounds.csv", toy / "samples.npz")
-
-
-def test_settings_may_have_the_name_of_the_file(tmp_path: Path) -> None:
+def test_settings_are_read_as_if_there_were_no_sums_and_may_have_the_name_of_the_file(tmp_path: Path) -> None:
     for name in ("rbf", "affine"):
         files.write_text(tmp_path / f"{name}.csv", name)
         measured.write_settings(tmp_path / f"{name}.yaml", SETTINGS, tmp_path / f"{name}.csv")
+    assert read_yaml(tmp_path / "rbf.yaml") == SETTINGS
     measured.check(tmp_path / "rbf.csv", tmp_path / "affine.csv")
     (tmp_path / "rbf.csv").write_text("affine")
     with pytest.raises(DamagedFile, match=r"rbf\.csv is not the file that rbf\.yaml beside it was written with"):
@@ -67,20 +58,14 @@ def test_what_is_damaged_is_named(toy: Path, damage: Callable[[Path], None], say
 
 
 @pytest.mark.parametrize(
-    ("script", "output", "result"),
-    [
-        ("table.py", "toy_bounds.csv", "bounds.csv"),
-        ("figure.py", "fig2_bound.svg", "bounds.csv"),
-        ("figure.py", "fig1.svg", "samples.npz"),
-    ],
+    "made",
+    ["table.py toy_bounds.csv bounds.csv", "figure.py fig2_bound.svg bounds.csv", "figure.py fig1.svg samples.npz"],
 )
 def test_neither_tables_nor_figures_are_made_of_whole_files_that_are_others(
-    toy: Path, script: str, output: str, result: str, monkeypatch: pytest.MonkeyPatch
+    toy: Path, made: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if result == "bounds.csv":
-        edited(toy / result, "1.86", "1.87")
-    else:
-        write_draws(toy / result, 101)
+    script, output, result = made.split()
+    edited(toy / result, "1.86", "1.87")
     more = ["--caption", "", "--paper", "config/paper_values.yaml"] if script == "table.py" else []
     monkeypatch.setattr("sys.argv", [script, "--output", str(toy / "made" / output), *more, str(toy / result)])
     monkeypatch.syspath_prepend(str(SCRIPTS))

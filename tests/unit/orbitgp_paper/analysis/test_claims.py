@@ -125,23 +125,45 @@ def test_what_cannot_be_measured_says_why(tables):
 
 # ---- evidence ----
 
+RBF, LOST = "mnist/rbf/error_mean", "mnist/lost/error_mean"
 
-def test_evidence_has_the_numbers(tables):
-    evidence = verdict(tables, all=[["mnist/affine/error_mean", "<=", {"of": "mnist/rbf/error_mean", "times": 0.5}]])[1]
-    assert evidence == "mnist/affine/error_mean 2 (one seed) ≤ 0.5 × mnist/rbf/error_mean 4 ± 0.5 (2 seeds) = 2"
+
+@pytest.mark.parametrize(
+    ("comparison", "evidence"),
+    [
+        (
+            ["mnist/affine/error_mean", "<=", {"of": RBF, "times": 0.5}],
+            "mnist/affine/error_mean 2 (one seed) ≤ 0.5 × mnist/rbf/error_mean 4 ± 0.5 (2 seeds) = 2",
+        ),
+        # of what fails, the opposite
+        ([RBF, "<", -9], f"{RBF} 4 ± 0.5 (2 seeds) ≥ -9"),
+        ([RBF, "<=", -9], f"{RBF} 4 ± 0.5 (2 seeds) > -9"),
+        ([RBF, ">", 19], f"{RBF} 4 ± 0.5 (2 seeds) ≤ 19"),
+        ([RBF, ">=", 19], f"{RBF} 4 ± 0.5 (2 seeds) < 19"),
+        (["mnist/local/error_mean", "<", 99], "mnist/local/error_mean 3 ± 0.25 (2 seeds) (1 of 2 diverged) < 99"),
+        ([LOST, "<", 4], f"{LOST} is blank (2 of 2 diverged)"),
+        # many rows are summed up
+        (
+            ["many/v*/error_mean", "<", 9],
+            "true of 9 among 9, the nearest to failing: many/v8/error_mean 8 (one seed) < 9",
+        ),
+        (["many/v*/error_mean", "<", 7.5], "true of 8 among 9, the worst: many/v8/error_mean 8 (one seed) ≥ 7.5"),
+    ],
+)
+def test_evidence_has_the_numbers(tables, comparison, evidence):
+    assert verdict(tables, all=[comparison])[1] == evidence
+
+
+def test_evidence_survives_infinity(tables):
+    tables["many"].loc[3, "error_mean"] = np.inf
+    state, evidence = verdict(tables, all=[["many/v*/error_mean", "<", 9]])
+    assert state == "fails" and "many/v3/error_mean inf (one seed) ≥ 9" in evidence
 
 
 @pytest.mark.parametrize(("std", "said"), [(0.0123, "0.012"), (9.96, "10"), (1234.5, "1,234"), (np.inf, "inf")])
 def test_a_spread_is_said_without_exponents(tables, std, said):
     tables["mnist"].loc[0, "error_std"] = std
-    assert f"4 ± {said} (2 seeds)" in verdict(tables, all=[["mnist/rbf/error_mean", ">", 1]])[1]
-
-
-@pytest.mark.parametrize(("sign", "written"), [("<", "≥"), ("<=", ">"), (">", "≤"), (">=", "<")])
-def test_evidence_of_what_fails_is_the_opposite(tables, sign, written):
-    limit = -9 if sign.startswith("<") else 19
-    evidence = verdict(tables, all=[["mnist/rbf/error_mean", sign, limit]])[1]
-    assert evidence == f"mnist/rbf/error_mean 4 ± 0.5 (2 seeds) {written} {limit}"
+    assert f"4 ± {said} (2 seeds)" in verdict(tables, all=[[RBF, ">", 1]])[1]
 
 
 @pytest.mark.parametrize("seeds", [2, 3, 8])
@@ -157,15 +179,6 @@ def test_means_that_seeds_may_turn_round_are_a_tie_by_welchs_t(tables, mean, tim
     p = ttest_ind(sample(4.0, 0.5, seeds), sample(times * mean, times * 0.8, 4), equal_var=False).pvalue
     assert evidence.endswith(f" (a tie: Welch's t, p = {p:.2g})") == (p > 0.05)
     assert ("a tie" in evidence) == (p > 0.05)
-
-
-def test_three_seeds_two_standard_errors_apart_are_a_tie(tables):
-    """Two standard errors are 0.82 here; t has 4 degrees of freedom, and 95 % of it lies within 2.78 of them."""
-    tables["mnist"].loc[0:1, ["error_mean", "error_std", "n_seeds"]] = [[4.0, 0.5, 3], [3.1, 0.5, 3]]
-    assert (
-        "(a tie: Welch's t, p = 0.092)"
-        in verdict(tables, all=[["mnist/rbf/error_mean", ">", "mnist/affine/error_mean"]])[1]
-    )
 
 
 @pytest.mark.parametrize("limit", [3.4, 2.0, 0.5, -5.0])
@@ -187,28 +200,6 @@ def test_the_best_of_several_may_be_so_by_chance(tables):
     tie = " (a tie: Welch's t, p = 0.67)"
     said = f"pair/a/error_mean 2 ± 0.2 (2 seeds){tie}, the highest pair/a/elbo_mean 9 ± 0.2 (2 seeds)"
     assert found == ("holds", f"of 2, the lowest is {said}")
-
-
-def test_evidence_tells_of_divergence(tables):
-    assert "(1 of 2 diverged)" in verdict(tables, all=[["mnist/local/error_mean", "<", 4]])[1]
-    assert (
-        "mnist/lost/error_mean is blank (2 of 2 diverged)"
-        in verdict(tables, all=[["mnist/lost/error_mean", "<", 4]])[1]
-    )
-
-
-def test_evidence_of_many_rows_is_summed_up(tables):
-    evidence = verdict(tables, all=[["many/v*/error_mean", "<", 9]])[1]
-    assert evidence == "true of 9 among 9, the nearest to failing: many/v8/error_mean 8 (one seed) < 9"
-    evidence = verdict(tables, all=[["many/v*/error_mean", "<", 7.5]])[1]
-    assert evidence == "true of 8 among 9, the worst: many/v8/error_mean 8 (one seed) ≥ 7.5"
-
-
-def test_evidence_survives_infinity(tables):
-    tables["many"].loc[3, "error_mean"] = np.inf
-    state, evidence = verdict(tables, all=[["many/v*/error_mean", "<", 9]])
-    assert state == "fails"
-    assert "many/v3/error_mean inf (one seed) ≥ 9" in evidence
 
 
 @pytest.mark.parametrize(
@@ -255,12 +246,6 @@ def test_every_claim_of_the_paper_finds_its_numbers(paper_claims, root):
         assert (row.verdict == "not measured") == ("unmeasured" in own), (own["id"], row.evidence)
     assert len({own["id"] for own in paper_claims}) == len(paper_claims)
     assert set(claims.judge(paper_claims, {})["verdict"]) == {"not measured"}
-
-
-def test_the_words_that_leave_a_number_open_have_a_reading(paper_claims):
-    for own in paper_claims:
-        if any(word in own["claim"] for word in ("large margin", "much ", "slightly", "similar", "well", "very")):
-            assert own.get("reading"), own["id"]
 
 
 def test_the_tables_numbers_are_those_of_paper_values(paper_claims, root):
