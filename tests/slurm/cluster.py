@@ -59,9 +59,7 @@ PartitionName=urgent Nodes=ALL PriorityTier=2 PreemptMode=OFF
 
 
 def why_there_is_none() -> str | None:
-    """
-    :return: why no cluster can be started here; None if one can.
-    """
+    """:return: why no cluster can be started here; None if one can."""
     if missing := [program for program in PROGRAMS if shutil.which(program, path=_search_path()) is None]:
         return f"Slurm is not installed (no {', '.join(missing)}): slurmctld slurmd slurm-client munge of Debian"
     if os.geteuid() != 0:
@@ -86,9 +84,7 @@ class Cluster:
     """
 
     def __init__(self, root: Path, gpus: int) -> None:
-        """
-        :param root: an empty folder that any user may look into, or munge refuses to have its socket there.
-        """
+        """:param root: an empty folder that any user may look into, or munge refuses to have its socket there."""
         self.root, self.gpus = root, gpus
         self.host = socket.gethostname().split(".")[0]
         self.daemons: dict[str, subprocess.Popen[bytes]] = {}
@@ -101,25 +97,19 @@ class Cluster:
         return outer | {"SLURM_CONF": f"{self.root}/etc/slurm.conf", "PATH": path}
 
     def ask(self, *command: str) -> str:
-        """
-        :return: what one of Slurm's programs answers.
-        """
+        """:return: what one of Slurm's programs answers."""
         done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == 0, f"{' '.join(command)}: {done.stdout}{done.stderr}"
         return done.stdout.strip()
 
     def jobs(self) -> list[dict[str, str]]:
-        """
-        :return: all that Slurm knows of each job, running or ended.
-        """
+        """:return: all that Slurm knows of each job, running or ended."""
         told = self.ask("scontrol", "show", "job", "--details", "--oneliner")
         lines = [line for line in told.splitlines() if line.startswith("JobId=")]
         return [dict(part.split("=", 1) for part in line.split(" ") if "=" in part) for line in lines]
 
     def devices(self) -> dict[str, set[str]]:
-        """
-        :return: for each job, the values of CUDA_VISIBLE_DEVICES that its steps had.
-        """
+        """:return: for each job, the values of CUDA_VISIBLE_DEVICES that its steps had."""
         found: dict[str, set[str]] = {}
         for line in (self.root / "log/devices").read_text().splitlines():
             job, _, value = line.partition(" ")
@@ -148,9 +138,7 @@ class Cluster:
         assert (left := self.processes()) == [], left
 
     def processes(self) -> list[str]:
-        """
-        :return: the command lines of all that the cluster has started and that still runs.
-        """
+        """:return: the command lines of all that the cluster has started and that still runs."""
         found = []
         for process in Path("/proc").glob("[0-9]*"):
             try:

@@ -1,15 +1,18 @@
 """A Slurm of our own for these tests, where one can be started; they say so where it cannot."""
 
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from slurm.cluster import Cluster, why_there_is_none
+from workspaces import Workspace
 
 pytest.importorskip("snakemake", reason="Snakemake needs Python 3.11 or newer")
 
+PROFILE = "profiles/slurm/config.yaml"
 GPUS = 8  # more than there are trainings at a time in any test
 
 
@@ -25,3 +28,16 @@ def cluster() -> Iterator[Cluster]:
             yield started
     finally:
         shutil.rmtree(root, ignore_errors=True)
+
+
+def fill_in(workspace: Workspace) -> Workspace:
+    """A checkout's Slurm profile, as docs/cluster.md says: a partition; the cluster of the tests has no accounts."""
+    workspace.replace(PROFILE, 'slurm_partition: ""', "slurm_partition: main")
+    return workspace
+
+
+def snakemake(cluster: Cluster, site: Workspace, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Snakemake as on a login node; but the cluster is asked more often how jobs are, as they are short."""
+    profile = ("--workflow-profile", "profiles/slurm", "--slurm-init-seconds-before-status-checks", "3")
+    variables = {name: cluster.environment[name] for name in ("SLURM_CONF", "PATH")}
+    return site.snakemake(*profile, *arguments, **variables)

@@ -15,8 +15,7 @@ from typing import NamedTuple
 import pytest
 import yaml
 from slurm.cluster import Cluster
-from slurm.conftest import GPUS
-from slurm.site import PROFILE, fill_in, snakemake
+from slurm.conftest import GPUS, PROFILE, fill_in, snakemake
 from workspaces import Workspace, checkout
 
 TIER, UNDISTURBED = "faults", "undisturbed"

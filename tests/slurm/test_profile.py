@@ -6,17 +6,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PROFILES = ["profiles/default", *(f"profiles/{name}" for name in ("kubernetes", "local-gpu", "slurm"))]
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-def test_every_entry_has_its_comment(profile):
-    lines = [line for line in (ROOT / profile / "config.yaml").read_text().splitlines() if not line.startswith("#")]
-    # a line that only opens a block may leave the word to those in it
-    assert [line for line in lines if " # " not in line and not re.fullmatch(r"( *[\w-]+:)?", line)] == []
-
-
-@pytest.mark.parametrize("profile", PROFILES[1:])
+@pytest.mark.parametrize("profile", ["profiles/kubernetes", "profiles/local-gpu", "profiles/slurm"])
 def test_trainings_ask_for_one_gpu_each_where_snakemake_itself_sees_none(bare, profile):
     said = bare.dry_run("--workflow-profile", profile)
     asked = re.findall(r"^ *(?:local)?rule (\w+):$.*?\bgpu=(\d+)", said, flags=re.M | re.S)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from slurm.cluster import Cluster
-from slurm.site import fill_in, snakemake
+from slurm.conftest import fill_in, snakemake
 from workspaces import Workspace, checkout
 
 # what says when, where and how long, and what is made of that

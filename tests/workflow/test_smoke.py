@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import pandas as pd
-import pytest
 from workspaces import Workspace
 
 FIGURES = ("fig1", "fig2", "fig2_bound", "fig3", "fig4", "fig5", "appendix_a", "appendix_b")
@@ -18,9 +17,6 @@ def test_every_figure_table_and_verdict_is_there(smoke: Workspace):
     wanted += [f"tables/{name}.{ending}" for name in TABLES for ending in ("csv", "md", "tex")]
     wanted += ["claims.csv", "claims.md", "report.html"]
     assert not [name for name in wanted if not (smoke.results / name).stat().st_size]
-    table = pd.read_csv(smoke.results / "tables" / "mnist.csv")
-    assert {"paper_error", "paper_std", "error_mean", "error_std", "n_seeds", "elbo_mean", "elbo_std"} <= set(table)
-    assert list(table["variant"]) == ["rbf", "rotation", "affine", "local"]
 
 
 def test_every_run_leaves_its_files_its_log_and_its_benchmark(smoke: Workspace):
@@ -61,16 +57,11 @@ def test_trainings_ask_for_the_gpu_there_is_and_for_memory_for_their_images(bare
     assert re.search(r"^ +- gpu=1\b", (bare.folder / "profiles/default/config.yaml").read_text(), flags=re.M)
 
 
-@pytest.mark.parametrize(
-    ("target", "rules"),
-    [
-        ("data", {"data", "dataset"}),
-        ("train", {"dataset", "train", "train_run"}),
-        ("tables", {"dataset", "train_run", "toy", "insensitivity", "estimators", "table", "claims", "tables"}),
-    ],
-)
-def test_targets(bare: Workspace, target: str, rules: set[str]):
-    assert {job.rule for job in bare.plan(target)} == rules
+def test_targets(bare: Workspace):
+    runs = {"dataset", "train_run"}
+    measured = {"toy", "insensitivity", "estimators"}
+    for target, rules in {"data": {"dataset"}, "train": runs, "tables": runs | measured | {"table", "claims"}}.items():
+        assert {job.rule for job in bare.plan(target)} == rules | {target}
 
 
 def test_the_summary_shows_table_claims_and_report(smoke: Workspace):
@@ -79,22 +70,3 @@ def test_the_summary_shows_table_claims_and_report(smoke: Workspace):
     assert "| rbf | RBF | 2.15 ± 0.03 |" in said
     assert "| claim | where | verdict | evidence |" in said
     assert said.rstrip().endswith("results/smoke/report.html")
-
-
-@pytest.mark.parametrize(
-    ("given", "complaint"),
-    [
-        ("tier=smok", "tier is 'smok'; config has ablation, paper, quick, smoke"),
-        ("steps=5", "--config steps=5 is not known. Allowed: tier (the name of a file in config); runs"),
-        ("runs=both", "--config runs='both' must be archive or build"),
-        ("tensorboard=maybe", "--config tensorboard='maybe' must be true or false"),
-    ],
-)
-def test_what_is_wrong_on_the_command_line_is_said_in_one_line(bare: Workspace, given: str, complaint: str):
-    said = bare.dry_run("--config", given, check=False)
-    assert complaint in said and "Traceback" not in said
-
-
-def test_images_that_are_not_there_are_named(bare: Workspace):
-    bare.replace("config/smoke.yaml", "  mnist: {kind: mnist,", "  mnist: {kind: mnist, folder: gone,")
-    assert "config/smoke.yaml: datasets.mnist.folder = 'gone' is not there" in bare.dry_run(check=False)
