@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from orbitgp import files
+from orbitgp_paper.analysis.formats import read_table
 
 LINE = re.compile(r"^# sha256 ([0-9a-f]{64})  (\S+)$", flags=re.MULTILINE)
 
@@ -24,6 +25,12 @@ def write_settings(path: Path, settings: Mapping[str, Any], *results: Path) -> N
     sums = files.sums(path.parent, [result.name for result in results])
     lines = [f"# sha256 {digest}  {name}\n" for name, digest in sums.items()]
     files.write_text(path, "".join(lines) + yaml.safe_dump(dict(settings)))
+
+
+def read(result: Path) -> Any:
+    """The frame or the arrays of a file that :func:`check` has nothing against."""
+    check(result)
+    return files.read_npz(result) if result.suffix == ".npz" else read_table(result)
 
 
 def check(*results: Path) -> None:

@@ -113,9 +113,7 @@ Dataset = Annotated[MnistData | ParityData | RotatedData | OwnImages, Field(disc
 
 
 def parse_dataset(content: Mapping[str, Any]) -> Dataset:
-    """
-    :param content: a data set's settings as plain values, with its ``kind``.
-    """
+    """Checks a data set's settings, plain values with its ``kind`` among them."""
     return TypeAdapter(Dataset).validate_python(content)
 
 
@@ -218,9 +216,7 @@ Orbit = Annotated[
 
 
 def orbit_points(orbit: Orbit) -> int | None:
-    """
-    :return: number of points of an orbit that can be listed, or None.
-    """
+    """Number of points of an orbit that can be listed, or None."""
     return {"identity": 1, "right_angles": 4}.get(orbit.kind, getattr(orbit, "order", None))
 
 
@@ -455,9 +451,7 @@ def merge(base: Any, patch: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_spec(path: Path) -> RunSpec:
-    """
-    :param path: the ``config.yaml`` that a run leaves.
-    """
+    """Reads the ``config.yaml`` that a run leaves."""
     try:
         return validate(RunSpec, read_yaml(path))
     except ConfigError as error:
@@ -481,14 +475,10 @@ def plain(settings: Any) -> Any:
 
 
 def canonical(settings: Any) -> str:
-    """
-    :return: JSON that is the same for equal content: keys in order, no spaces, and 90.0 written as 90.
-    """
+    """JSON that is the same for equal content: keys in order, no spaces, and 90.0 written as 90."""
     return json.dumps(plain(settings), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def digest(settings: Any) -> str:
-    """
-    :return: sha256 of :func:`canonical`, in hexadecimal digits.
-    """
+    """The sha256 of :func:`canonical`, in hexadecimal digits."""
     return hashlib.sha256(canonical(settings).encode()).hexdigest()

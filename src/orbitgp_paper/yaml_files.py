@@ -42,9 +42,7 @@ _Loader.add_implicit_resolver(
 
 
 def read_yaml(file: Path) -> Any:
-    """
-    :return: what a YAML file holds, as plain Python values; a key that stands twice is an error.
-    """
+    """What a YAML file holds, as plain Python values; a key that stands twice is an error."""
     try:
         if (size := file.stat().st_size) > MOST_BYTES:
             raise ConfigError(f"{file} has {size:,} bytes; the most that is read is {MOST_BYTES:,}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import Any
 
 
@@ -19,10 +18,3 @@ def parse(description: str | None, **options: Any) -> argparse.Namespace:
         else:
             parser.add_argument(f"--{name}", type=kind, required=True)
     return parser.parse_args()
-
-
-def settings(text: str) -> dict[str, Any]:
-    """
-    :param text: JSON.
-    """
-    return dict(json.loads(text))

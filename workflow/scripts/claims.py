@@ -7,7 +7,7 @@ from pathlib import Path
 from arguments import parse
 
 from orbitgp_paper.analysis.claims import judge, read_claims, write_claims
-from orbitgp_paper.analysis.tables import read_table
+from orbitgp_paper.analysis.formats import read_table
 
 
 def main() -> None:

@@ -7,11 +7,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from arguments import parse
 
-from orbitgp import files
 from orbitgp_paper import measured
 from orbitgp_paper.analysis.formats import read_table
 from orbitgp_paper.config import read_spec
@@ -25,7 +23,8 @@ def main() -> None:
     """Writes .pdf, .svg and .png."""
     given = parse(__doc__, output=Path, results=[Path])
     module = import_module(f"orbitgp_paper.figures.{given.output.stem}")
-    save(module.draw(*READ[given.output.stem](given.results)), given.output.with_suffix(""))
+    read = READ.get(given.output.stem, lambda results: tuple(map(measured.read, results)))
+    save(module.draw(*read(given.results)), given.output.with_suffix(""))
 
 
 def metrics(results: Files) -> pd.DataFrame:
@@ -33,37 +32,22 @@ def metrics(results: Files) -> pd.DataFrame:
     return read_runs(dict.fromkeys(file.parent for file in results)).metrics
 
 
-def numbers(result: Path) -> pd.DataFrame:
-    """A file of numbers that were measured."""
-    measured.check(result)
-    return read_table(result)
-
-
-def arrays(result: Path) -> dict[str, np.ndarray]:
-    """A file of arrays that were measured."""
-    measured.check(result)
-    return files.read_npz(result)
-
-
 def insensitivity(results: Files) -> pd.DataFrame:
     """The files of all variants, with the names that their runs' settings give them."""
     specs = [read_spec(file) for file in results if file.suffix == ".yaml"]
     labels = {spec.variant: spec.label for spec in specs}
-    tables = {file.stem: numbers(file) for file in results if file.suffix == ".csv"}
+    tables = {file.stem: measured.read(file) for file in results if file.suffix == ".csv"}
     return pd.concat(
         [table.assign(variant=name, label_text=labels[name]) for name, table in tables.items()], ignore_index=True
     )
 
 
+#: how results become what a figure is drawn from, where they are not simply read
 READ: dict[str, Callable[[Files], tuple[Any, ...]]] = {
-    "fig1": lambda results: (arrays(results[0]),),
-    "fig2": lambda results: (arrays(results[0]), numbers(results[1])),
-    "fig2_bound": lambda results: (numbers(results[0]),),
     "fig3": lambda results: (metrics(results),),
     "fig4": lambda results: (metrics(results[:-1]), read_table(results[-1])),
     "fig5": lambda results: (metrics(results),),
     "appendix_a": lambda results: (insensitivity(results),),
-    "appendix_b": lambda results: (numbers(results[0]),),
 }
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from arguments import parse, settings
+from arguments import parse
 
 from orbitgp import files
 from orbitgp.fitting.devices import prepare
@@ -24,7 +25,7 @@ Settings = Mapping[str, Any]
 
 def main() -> None:
     """Writes numbers, and the settings beside them with their sums."""
-    given = parse(__doc__, settings=settings, output=Path, model=[Path])
+    given = parse(__doc__, settings=json.loads, output=Path, model=[Path])
     prepare(threads=1)
     made = MEASURE[given.output.parent.name](given.settings, given.output, *given.model)
     measured.write_settings(given.output, given.settings, *made)

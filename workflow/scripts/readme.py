@@ -13,10 +13,9 @@ import pandas as pd
 from orbitgp import files
 from orbitgp_paper.analysis.tables import experiment_table, parity_table, read_paper_values
 from orbitgp_paper.config import load, paths
-from orbitgp_paper.runs.reading import Runs, read_runs
+from orbitgp_paper.runs.reading import read_runs
 
 BEGIN, END = "<!-- from results/paper -->", "<!-- to here -->"
-NOTHING = "not measured yet"
 MNIST = {"rbf": "RBF", "rotation": "rotation", "affine": "affine", "local": "local deformations"}
 PARITY = [("rbf", "", "RBF"), *(("rotation", f"_from_{start}", f"rotation from {start}°") for start in (20, 60, 150))]
 ROTATED = {
@@ -38,9 +37,7 @@ def main() -> None:
 
 
 def filled(text: str) -> str:
-    """
-    :return: the README with the numbers of today.
-    """
+    """The README with the numbers of today."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):
@@ -49,44 +46,28 @@ def filled(text: str) -> str:
 
 
 def comparison() -> str:
-    """
-    :return: a table: what the paper has, and what came out here, of the runs that have ended.
-    """
-    paper = read_paper_values(Path("config/paper_values.yaml"))
-    mnist, parity, rotated = (_ended(experiment) for experiment in ("mnist", "parity", "rotated"))
+    """A table: what the paper has, and what came out here."""
+    config, paper = load("paper"), read_paper_values(Path("config/paper_values.yaml"))
+    runs = read_runs(run.folder(paths(config).root) for run in config.all_runs())
+    parity = parity_table(runs.finals, runs.metrics)
+    mnist, rotated = (experiment_table(runs.finals, name) for name in ("mnist", "rotated"))
     rows = [("experiment", "paper", "here, in the paper's size"), ("---", "---", "---")]
     for variant, label in MNIST.items():
         printed = paper[f"mnist/{variant}/error"]
         there = f"{printed['value']:.2f} ± {printed['std']:.2f}"
-        rows.append((f"MNIST, error %: {label}", there, _error(mnist, "mnist", variant)))
+        rows.append((f"MNIST, error %: {label}", there, _error(mnist, variant)))
     for angle, said in ((90, "recovered"), (180, "under-estimated")):
         rows.append((f"Fig. 3, angle of ±{angle}°, learned", said, _angles(parity, angle)))
-        rows += [
-            (
-                f"Fig. 3, error % of ±{angle}°: {label}",
-                "drawn only",
-                _error(parity, "parity", f"{variant}_{angle}{start}"),
-            )
-            for variant, start, label in PARITY
-        ]
-    rows += [
-        (f"Fig. 5, error %: {label}", "drawn only", _error(rotated, "rotated", variant))
-        for variant, label in ROTATED.items()
-    ]
+        for variant, start, label in PARITY:
+            found = _error(parity, f"{variant}_{angle}{start}")
+            rows.append((f"Fig. 3, error % of ±{angle}°: {label}", "drawn only", found))
+    for variant, label in ROTATED.items():
+        rows.append((f"Fig. 5, error %: {label}", "drawn only", _error(rotated, variant)))
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def _ended(experiment: str) -> Runs | None:
-    config = load("paper")
-    folders = [run.folder(paths(config).root) for run in config.all_runs() if run.experiment == experiment]
-    there = [folder for folder in folders if (folder / "final.json").exists()]
-    return read_runs(there) if there else None
-
-
-def _error(ended: Runs | None, experiment: str, variant: str) -> str:
-    if ended is None or variant not in set(ended.finals["variant"]):
-        return NOTHING
-    (row,) = experiment_table(ended.finals[ended.finals["variant"] == variant], experiment).itertuples()
+def _error(table: pd.DataFrame, variant: str) -> str:
+    (row,) = table[table["variant"] == variant].itertuples()
     if row.n_diverged:
         return f"{row.n_diverged} of {row.n_seeds} diverged"
     spread = "" if pd.isna(row.error_std) else f" ± {row.error_std:.2f}"
@@ -94,14 +75,10 @@ def _error(ended: Runs | None, experiment: str, variant: str) -> str:
     return f"{row.error_mean:.2f}{spread} ({seeds}; bound {row.elbo_mean:,.0f})"
 
 
-def _angles(ended: Runs | None, angle: int) -> str:
+def _angles(table: pd.DataFrame, angle: int) -> str:
     """By the angle that each training started from."""
-    if ended is None:
-        return NOTHING
-    table = parity_table(ended.finals, ended.metrics)
     learned = table[(table["alpha_true"] == angle) & table["start"].notna()].sort_values("start")
-    said = (f"{_range(row.angle_min, row.angle_max)}° from {row.start:.0f}°" for row in learned.itertuples())
-    return ", ".join(said) or NOTHING
+    return ", ".join(f"{_range(row.angle_min, row.angle_max)}° from {row.start:.0f}°" for row in learned.itertuples())
 
 
 def _range(least: float, largest: float) -> str:

@@ -8,13 +8,13 @@ from pathlib import Path
 import pandas as pd
 from arguments import parse
 
-from orbitgp_paper.analysis import tables
-from orbitgp_paper.measured import check
+from orbitgp_paper import measured
+from orbitgp_paper.analysis import formats, tables
 from orbitgp_paper.runs.reading import Runs, read_runs
 
 MEASURED: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "toy": tables.toy_table,
-    "toy_halves": tables.toy_halves_table,
+    "toy_halves": tables.toy_table,
     "toy_bounds": tables.toy_bounds_table,
     "insensitivity": tables.insensitivity_table,
     "estimators": tables.estimators_table,
@@ -26,18 +26,13 @@ def main() -> None:
     given = parse(__doc__, output=Path, caption=str, paper=Path, results=[Path])
     name = given.output.stem
     if name in MEASURED:
-        frames = [measured(file) for file in given.results if file.suffix == ".csv"]
+        # the variant is what the file's name says
+        frames = [measured.read(file).assign(variant=file.stem) for file in given.results if file.suffix == ".csv"]
         table = MEASURED[name](pd.concat(frames, ignore_index=True))
     else:
         runs = read_runs(dict.fromkeys(file.parent for file in given.results))
         table = from_runs(name, runs, given.paper)
-    tables.write_table(table, given.output.with_suffix(""), given.caption)
-
-
-def measured(file: Path) -> pd.DataFrame:
-    """A file of numbers, with the variant that its name says it is of."""
-    check(file)
-    return tables.read_table(file).assign(variant=file.stem)
+    formats.write_table(table, given.output.with_suffix(""), given.caption)
 
 
 def from_runs(name: str, runs: Runs, paper: Path) -> pd.DataFrame:

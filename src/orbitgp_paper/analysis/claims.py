@@ -70,9 +70,7 @@ class Outcome:
 
 
 def read_claims(path: Path) -> list[dict[str, Any]]:
-    """
-    :param path: of ``claims.yaml``, whose head says what a claim is made of.
-    """
+    """Reads ``claims.yaml``, whose head says what a claim is made of."""
     return list(read_yaml(path))
 
 

@@ -38,7 +38,6 @@ HEADINGS = {
     "train_size": "training images",
     "test_size": "test images",
     "inducing": "inducing points",
-    "expected_square": "expected square",
     "probability": "P(deviation² > L)",
     "probability_6": "P for 6s",
     "probability_9": "P for 9s",
@@ -68,13 +67,7 @@ HIDDEN = ("commit", "dirty", "label_text")
 
 LATEX = {
     "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
+    **{letter: f"\\{letter}" for letter in "&%$#_{}"},
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "<": r"\textless{}",
@@ -107,9 +100,7 @@ def write_table(frame: pd.DataFrame, stem: Path, caption: str) -> list[Path]:
 
 
 def shown(frame: pd.DataFrame) -> pd.DataFrame:
-    """
-    :return: a table as it is read: headings in words, mean ± std in one column, numbers as texts.
-    """
+    """A table as it is read: headings in words, mean ± std in one column, numbers as texts."""
     return _shown(frame)[0]
 
 
@@ -120,9 +111,7 @@ def write_csv(frame: pd.DataFrame, path: Path) -> None:
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """
-    :param path: of a CSV.
-    """
+    """A CSV, with every digit that was written."""
     try:
         return pd.read_csv(path, float_precision="round_trip")
     except ValueError as error:  # of which a ParserError and a UnicodeDecodeError are two
@@ -139,24 +128,18 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]], numeric: 
 
 
 def markdown(text: str) -> str:
-    """
-    :return: ``text`` such that Markdown shows it as it stands, on one line.
-    """
+    """``text`` such that Markdown shows it as it stands, on one line."""
     escaped = "".join(f"\\{letter}" if letter in "\\`*[]|" else letter for letter in _one_line(text))
     return escaped.replace("&", "&amp;").replace("<", "&lt;")
 
 
 def latex(text: str) -> str:
-    """
-    :return: ``text`` such that LaTeX shows it as it stands, on one line.
-    """
+    """``text`` such that LaTeX shows it as it stands, on one line."""
     return "".join(LATEX.get(letter, letter) for letter in _one_line(text))
 
 
 def beside(stem: Path, ending: str) -> Path:
-    """
-    :return: ``stem`` with an ending, whatever dots are in its name.
-    """
+    """``stem`` with an ending, whatever dots are in its name."""
     return stem.with_name(stem.name + ending)
 
 

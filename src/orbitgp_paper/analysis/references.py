@@ -50,16 +50,12 @@ class Reference:
         return KEYS.get(self.table, ("variant",))
 
     def at(self, row: tuple[str, ...]) -> Reference:
-        """
-        :return: the same number of another row.
-        """
+        """The same number of another row."""
         return Reference(self.table, row, self.column)
 
 
 def parse(text: str) -> Reference:
-    """
-    :param text: ``table/row/column``
-    """
+    """Reads ``table/row/column``."""
     table, row, column = text.split("/")
     reference = Reference(table, tuple(row.split(":")), column)
     if len(reference.row) != len(reference.keys):
@@ -97,9 +93,7 @@ def decided(reference: Reference, by: Reference, row: tuple[str, ...]) -> Refere
 
 
 def look_up(reference: Reference, tables: Tables) -> pd.Series:
-    """
-    :return: the one row that the reference names, with all its columns.
-    """
+    """The one row that the reference names, with all its columns."""
     found = _worded(reference, _table(reference, tables))
     for name, key in zip(reference.keys, reference.row, strict=True):
         if key in EXTREMES and len(found):

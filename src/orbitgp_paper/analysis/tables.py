@@ -9,24 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from orbitgp_paper.analysis.formats import read_table, write_table
 from orbitgp_paper.config import Config, read_yaml
-
-__all__ = [
-    "caption",
-    "estimators_table",
-    "experiment_table",
-    "insensitivity_table",
-    "mnist_table",
-    "parity_table",
-    "read_paper_values",
-    "read_table",
-    "runs_table",
-    "toy_bounds_table",
-    "toy_halves_table",
-    "toy_table",
-    "write_table",
-]
 
 ANGLE = "orbit.alpha"
 IDENTITY = ["experiment", "variant", "label", "seed", "dataset", "train_size", "test_size", "inducing", "steps"]
@@ -67,7 +50,7 @@ def experiment_table(finals: pd.DataFrame, experiment: str) -> pd.DataFrame:
     for variant, group in _of(finals, experiment).groupby("variant", sort=False):
         row: dict[str, Any] = {"variant": variant, "label": group["label"].iloc[0]}
         for name, column in (("error", "test_error"), ("elbo", "elbo"), ("nll", "test_nll")):
-            row |= {f"{name}_mean": _mean(group[column]), f"{name}_std": _std(group[column])}
+            row |= {f"{name}_mean": float(np.mean(group[column].to_numpy(float))), f"{name}_std": _std(group[column])}
         row |= {"n_seeds": len(group), "n_diverged": int(group["diverged"].sum())}
         row |= _angles(group)
         row |= {size: int(group[size].iloc[0]) for size in ("train_size", "test_size")}
@@ -101,20 +84,9 @@ def parity_table(finals: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def toy_table(metrics: pd.DataFrame) -> pd.DataFrame:
-    """
-    :param metrics: columns model, log_marginal_likelihood, train_rmse, test_rmse, variance, lengthscale, noise.
-    """
-    names = ["model", "log_marginal_likelihood", "train_rmse", "test_rmse", "variance", "lengthscale", "noise"]
-    return metrics[names].reset_index(drop=True)
-
-
-def toy_halves_table(halves: pd.DataFrame) -> pd.DataFrame:
-    """
-    :param halves: columns model, seen, log_marginal_likelihood, first, second, rmse, std_ratio.
-    """
-    names = ["model", "seen", "log_marginal_likelihood", "first", "second", "rmse", "std_ratio"]
-    return halves[names].reset_index(drop=True)
+def toy_table(measured: pd.DataFrame) -> pd.DataFrame:
+    """The numbers of each model, on all points or half by half."""
+    return measured.drop(columns="variant")
 
 
 def toy_bounds_table(bounds: pd.DataFrame) -> pd.DataFrame:
@@ -122,7 +94,7 @@ def toy_bounds_table(bounds: pd.DataFrame) -> pd.DataFrame:
     :param bounds: columns model, inducing, elbo, log_marginal_likelihood.
     :return: these, and the ``gap`` between the last two.
     """
-    table = bounds[["model", "inducing", "elbo", "log_marginal_likelihood"]].reset_index(drop=True)
+    table = bounds[["model", "inducing", "elbo", "log_marginal_likelihood"]]
     return table.assign(gap=table["log_marginal_likelihood"] - table["elbo"])
 
 
@@ -134,10 +106,8 @@ def insensitivity_table(measured: pd.DataFrame) -> pd.DataFrame:
         in how many classes the probability is above the lemma's bound (it must be none).
     """
     numbers = ["probability", "bound", "expected_square"]
-    names = ["variant", "view", "label", "threshold", *numbers, "images"]
-    frame = measured[names].reset_index(drop=True)
     rows = []
-    for (variant, view, threshold), group in frame.groupby(["variant", "view", "threshold"], sort=False):
+    for (variant, view, threshold), group in measured.groupby(["variant", "view", "threshold"], sort=False):
         own = group.set_index("label")["probability"]
         row = {"variant": variant, "view": view, "threshold": threshold, "images": int(group["images"].sum())}
         row |= {name: float(np.average(group[name], weights=group["images"])) for name in numbers}
@@ -155,7 +125,7 @@ def estimators_table(measured: pd.DataFrame) -> pd.DataFrame:
     :return: these, and ``z``, the size of the bias in its standard errors.
     """
     names = ["estimator", "shared", "samples", "quantity", "exact", "mean", "bias", "bias_std_error", "std", "cost"]
-    table = measured[[*names, "repeats"]].reset_index(drop=True)
+    table = measured[[*names, "repeats"]].copy()
     bias, error = table["bias"].abs().to_numpy(float), table["bias_std_error"].to_numpy(float)
     z = np.divide(bias, error, out=np.where(bias > 0, np.inf, 0.0), where=error > 0)
     table.insert(names.index("std"), "z", z)
@@ -163,11 +133,9 @@ def estimators_table(measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def runs_table(finals: pd.DataFrame) -> pd.DataFrame:
-    """
-    :return: a row for each run: what it was, how it ended, how long it took on what, and its parameters.
-    """
+    """A row for each run: what it was, how it ended, how long it took on what, and its parameters."""
     parameters = sorted(str(name) for name in finals.columns if "." in str(name))
-    return finals[[*IDENTITY, *OUTCOME, *ORIGIN, *parameters]].reset_index(drop=True)
+    return finals[[*IDENTITY, *OUTCOME, *ORIGIN, *parameters]]
 
 
 def caption(name: str, config: Config) -> str:
@@ -196,30 +164,21 @@ def caption(name: str, config: Config) -> str:
 def _sizes(config: Config, experiment: str) -> str:
     """:return: data, inducing points, steps and seeds of an experiment; ranges where its variants differ"""
     specs = [config.spec(run) for run in config.all_runs() if run.experiment == experiment]
-    data = [spec.dataset for spec in specs]
-    known = [block for block in data if block.kind != "images"]
-    if len(known) == len(data):
+    known = [spec.dataset for spec in specs if spec.dataset.kind != "images"]
+    if len(known) == len(specs):
         train, test = _range([block.train for block in known]), _range([block.test for block in known])
         images = f"{train} training and {test} test images"
     else:
         images = "the user's images"
-    parts = [
-        images,
-        f"{_range([spec.inducing.count for spec in specs])} inducing points",
-        f"{_range([spec.optimiser.steps for spec in specs])} steps of "
-        f"{_range([spec.optimiser.batch for spec in specs])} images",
-        _count(len(config.experiments[experiment].seeds), "seed"),
-    ]
-    return ", ".join(parts)
+    sizes = [(spec.inducing.count, spec.optimiser.steps, spec.optimiser.batch) for spec in specs]
+    points, steps, batch = map(_range, zip(*sizes, strict=True))
+    seeds = len(config.experiments[experiment].seeds)
+    return f"{images}, {points} inducing points, {steps} steps of {batch} images, {seeds:,} seed{'s' * (seeds > 1)}"
 
 
 def _range(numbers: Sequence[int]) -> str:
     least, most = min(numbers), max(numbers)
     return f"{least:,}" if least == most else f"{least:,} to {most:,}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def _of(frame: pd.DataFrame, experiment: str) -> pd.DataFrame:
@@ -228,10 +187,6 @@ def _of(frame: pd.DataFrame, experiment: str) -> pd.DataFrame:
         there = sorted(map(str, frame["experiment"].unique()))
         raise ValueError(f"there is no run of {experiment!r}, only of {', '.join(there) or 'nothing'}")
     return own
-
-
-def _mean(values: pd.Series) -> float:
-    return float(np.mean(values.to_numpy(float)))
 
 
 def _std(values: pd.Series) -> float:

@@ -20,10 +20,8 @@ class Run:
     seed: int
 
     def folder(self, results: Path) -> Path:
-        """
-        :param results: the folder of a size, ``results/{tier}``.
-        """
-        return Path(results) / "runs" / self.experiment / self.variant / f"seed{self.seed}"
+        """Where its files lie in the folder of a size, ``results/{tier}``."""
+        return Paths(results).run(self.experiment, self.variant, self.seed)
 
 
 @dataclass(frozen=True)
@@ -39,10 +37,6 @@ class Paths:
     def run(self, experiment: str, variant: str, seed: int | str) -> Path:
         """A run's folder."""
         return self.root / "runs" / experiment / variant / f"seed{seed}"
-
-    def checkpoints(self, digest: str) -> Path:
-        """A run's checkpoints, by the digest of all that decides its result."""
-        return self.root / "checkpoints" / digest
 
     def toy(self, file: str) -> Path:
         """A file of the toy."""

@@ -45,9 +45,7 @@ class _Patch(Block):
 
 
 def _patch(name: str, *blocks: type[BaseModel]) -> type[BaseModel]:
-    """
-    :return: a model with the keys of all these blocks, each of which may be left out; null stands for the default.
-    """
+    """A model with the keys of all these blocks, each of which may be left out; null stands for the default."""
     fields: dict[str, Any] = {}
     for key in dict.fromkeys(key for block in blocks for key in block.model_fields):
         found = [block.model_fields[key] for block in blocks if key in block.model_fields]
@@ -171,9 +169,7 @@ class Config(Block):
         ]
 
     def dataset(self, name: str) -> Dataset:
-        """
-        :param name: key of a data set.
-        """
+        """A data set by its key."""
         one_of("dataset", name, self.datasets)
         return self.datasets[name]
 
@@ -211,28 +207,23 @@ class Config(Block):
                 raise ConfigError(f"experiments.{run.experiment} has a name that is taken: {', '.join(RESERVED)}")
             self.spec(run)
         if self.samples:
-            self._check_images("samples", self.samples.run, "digits", self.samples.digits, 1)
-        for variant in self.insensitivity.variants if self.insensitivity else ():
-            assert self.insensitivity
-            classes = CLASSES.get(self._referenced("insensitivity", self.insensitivity.run(variant)).dataset.kind, 1)
-            self._check_images(
-                "insensitivity", self.insensitivity.run(variant), "images", self.insensitivity.images, classes
-            )
+            self._check_images("samples", self.samples.run, "digits", self.samples.digits)
+        if block := self.insensitivity:
+            for variant in block.variants:
+                self._check_images("insensitivity", block.run(variant), "images", block.images, each_class=True)
         if self.estimators and max(self.estimators.samples) > self.estimators.order:
             raise ConfigError(
                 f"estimators.samples = {list(self.estimators.samples)} must be at most estimators.order = "
                 f"{self.estimators.order}, since they are drawn without replacement too"
             )
 
-    def _referenced(self, key: str, run: Run) -> RunSpec:
+    def _check_images(self, key: str, run: Run, count: str, value: int, each_class: bool = False) -> None:
+        """Test images of a run that another block names, against those there are."""
         try:
-            return self.spec(run)
+            data = self.spec(run).dataset
         except ConfigError as error:
             raise ConfigError(f"{key}: {error}") from None
-
-    def _check_images(self, key: str, run: Run, count: str, value: int, least: int) -> None:
-        """Test images of a run that another block names, against those there are."""
-        data = self._referenced(key, run).dataset
+        least = CLASSES.get(data.kind, 1) if each_class else 1
         most = getattr(data, "test", None)
         if value < least or (most is not None and value > most):
             raise ConfigError(
@@ -265,9 +256,7 @@ def parse(content: Any, source: str | Path) -> Config:
 
 
 def json_schema() -> dict[str, Any]:
-    """
-    :return: the JSON schema of a configuration, for editors. A file with a ``base`` need not have any other block.
-    """
+    """The JSON schema of a configuration, for editors. A file with a ``base`` need not have any other block."""
     schema = Config.model_json_schema()
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "required": ["tier"]}
 

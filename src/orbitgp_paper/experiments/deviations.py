@@ -13,8 +13,6 @@ from orbitgp.datasets import ImageData
 from orbitgp.insensitivity import VIEWS, insensitivity
 from orbitgp.models import InvariantSVGP
 
-SETTINGS = ("seed", "images", "draws", "samples", "thresholds")
-
 
 def measure(model: InvariantSVGP, data: ImageData, settings: Mapping[str, Any]) -> pd.DataFrame:
     """
@@ -31,53 +29,28 @@ def measure(model: InvariantSVGP, data: ImageData, settings: Mapping[str, Any]) 
         values of L; ``seed``: decides the draws. Other keys are not looked at.
     :return: columns view, label, threshold, probability, bound, expected_square, images.
     """
-    checks.instance("model", model, InvariantSVGP)
-    checks.instance("data", data, ImageData)
-    if missing := [name for name in SETTINGS if name not in settings]:
-        raise ValueError(f"settings must have {', '.join(SETTINGS)}; {', '.join(missing)} not among {list(settings)}")
-    classes = len(np.unique(data.test.labels))
-    images = checks.integer("images", settings["images"], least=classes, most=len(data.test))
-    length, width = int(np.prod(data.test.shape)), model.inducing_variable.Z.shape[1]
-    if length != width:
-        raise ValueError(f"images of shape {data.test.shape} have {length} values, the model's inputs have {width}")
-
-    chosen = data.test.take(_each_class_in_turn(data.test.labels)[:images])
-    frames = [_one_view(model, chosen.inputs(), chosen.labels, view, settings) for view in VIEWS]
-    return pd.concat(frames, ignore_index=True)
-
-
-def _one_view(
-    model: InvariantSVGP, X: np.ndarray, labels: np.ndarray, view: str, settings: Mapping[str, Any]
-) -> pd.DataFrame:
-    """
-    :param X: [N, D]
-    :param labels: [N]
-    """
-    found = insensitivity(
-        model,
-        X,
-        settings["thresholds"],
-        view=view,
-        draws=settings["draws"],
-        samples=settings["samples"],
-        seed=settings["seed"],
-    )
+    labels = data.test.labels
+    images = checks.integer("images", settings["images"], least=len(np.unique(labels)), most=len(labels))
+    chosen = data.test.take(_each_class_in_turn(labels)[:images])
+    options = {name: settings[name] for name in ("thresholds", "draws", "samples", "seed")}
     rows = []
-    for label in np.unique(labels):
-        own = labels == label
-        probability, bound = (part[own].mean(axis=(0, 1)) for part in (found.probability, found.bound))
-        for k, threshold in enumerate(found.thresholds):
-            rows.append(
-                {
-                    "view": view,
-                    "label": int(label),
-                    "threshold": float(threshold),
-                    "probability": float(probability[k]),
-                    "bound": float(bound[k]),
-                    "expected_square": float(found.expected_square[own].mean()),
-                    "images": int(own.sum()),
-                }
-            )
+    for view in VIEWS:
+        found = insensitivity(model, chosen.inputs(), view=view, **options)
+        for label in np.unique(chosen.labels):
+            own = chosen.labels == label
+            probability, bound = (part[own].mean(axis=(0, 1)) for part in (found.probability, found.bound))
+            for k, threshold in enumerate(found.thresholds):
+                rows.append(
+                    {
+                        "view": view,
+                        "label": int(label),
+                        "threshold": float(threshold),
+                        "probability": float(probability[k]),
+                        "bound": float(bound[k]),
+                        "expected_square": float(found.expected_square[own].mean()),
+                        "images": int(own.sum()),
+                    }
+                )
     return pd.DataFrame(rows)
 
 

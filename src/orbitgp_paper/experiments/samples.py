@@ -24,17 +24,12 @@ def draw_samples(model: InvariantSVGP, data: ImageData, digits: int, draws: int,
     :param seed: decides the draws.
     :return: ``originals`` [digits, H, W, C] uint8, ``draws`` [digits, draws, H, W, C] uint8, ``labels`` [digits] int64.
     """
-    checks.instance("model", model, InvariantSVGP)
-    checks.instance("data", data, ImageData)
     classes, first = np.unique(data.test.labels, return_index=True)
     checks.integer("digits", digits, least=1, most=len(classes))
-    checks.integer("draws", draws, least=1)
-    start = tf.constant([checks.integer("seed", seed, least=0), 0], tf.int64)
-
     chosen = first[np.linspace(0, len(classes) - 1, digits).round().astype(int)]
     originals = data.test.take(chosen)
     X = tf.constant(originals.inputs(), model.compute_dtype)
-    drawn = model.kernel.orbit.sample(X, 1, draws, split(start, 0), "iid").numpy()
+    drawn = model.kernel.orbit.sample(X, 1, draws, split(tf.constant([seed, 0], tf.int64), 0), "iid").numpy()
     return {
         "originals": _bytes(originals.images),
         "draws": _bytes(drawn.reshape(digits, draws, *originals.shape)),

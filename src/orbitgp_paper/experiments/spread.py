@@ -14,7 +14,6 @@ import tensorflow as tf
 from gpflow.base import TensorType
 from gpflow.covariances import Kuu
 
-from orbitgp import checks
 from orbitgp._ops.draw_kernels import DrawKernels
 from orbitgp.datasets import ImageData, mnist, one_hot
 from orbitgp.datasets.random_streams import stream
@@ -35,7 +34,6 @@ from orbitgp.schemes import (
     variance_of_average,
 )
 
-SETTINGS = ("samples", "repeats", "images", "inducing", "order", "seed")
 QUANTITIES = ("k_ff", "square_norm", "bound")
 VARIANCE, LENGTHSCALE, NOISE_VARIANCE = 0.02, 6.0, 0.02  # near what training finds on MNIST
 CANDIDATES = 2000  # images that k-means looks at
@@ -109,17 +107,11 @@ def make_problem(settings: Mapping[str, Any], data: ImageData) -> Problem:
 
     :param settings: ``images``, ``inducing``, ``order`` and ``seed`` as in :func:`compare`.
     """
-    checks.instance("data", data, ImageData)
-    _require(settings, ("images", "inducing", "order", "seed"))
-    order = checks.integer("order", settings["order"], least=2)
-    images = checks.integer("images", settings["images"], least=1, most=len(data.train))
-    M = checks.integer("inducing", settings["inducing"], least=1, most=min(CANDIDATES, len(data.train)))
-    seed = checks.integer("seed", settings["seed"], least=0)
-
+    M, seed = settings["inducing"], settings["seed"]
     base = gpflow.kernels.SquaredExponential(VARIANCE, LENGTHSCALE)
-    kernel = Invariant(base, QuantisedRotation(data.train.shape, order))
+    kernel = Invariant(base, QuantisedRotation(data.train.shape, settings["order"]))
     candidates = data.train.take(min(CANDIDATES, len(data.train))).inputs()
-    batch = data.train.take(images)
+    batch = data.train.take(settings["images"])
     classes = np.unique(data.train.labels)
     Y = one_hot(np.searchsorted(classes, batch.labels), len(classes))
     rng = stream("estimators/q", seed)
@@ -158,21 +150,17 @@ def compare(settings: Mapping[str, Any], data: ImageData | None = None) -> pd.Da
     :param data: whose training images are used; MNIST if None.
     :return: columns estimator, shared, samples, quantity, exact, mean, bias, bias_std_error, std, cost, repeats.
     """
-    _require(settings, SETTINGS)
-    order = checks.integer("order", settings["order"], least=2)
-    repeats = checks.integer("repeats", settings["repeats"], least=2)
-    start = tf.constant([checks.integer("seed", settings["seed"], least=0), 0], tf.int64)
-    counts = _even_counts(settings["samples"], order)
+    start = tf.constant([settings["seed"], 0], tf.int64)
     problem = make_problem(settings, mnist() if data is None else data)
     exact = estimates(problem, FullOrbit(), 1, start)[0]
 
     rows = []
     for number, (name, scheme) in enumerate(ESTIMATORS.items()):
         for shared in (False, True):
-            for samples in counts:
+            for samples in settings["samples"]:
                 # a stream for each row: another list of samples leaves the other rows as they are
                 seed = split(split(split(start, number), int(shared)), samples)
-                found = estimates(problem, scheme(samples), repeats, seed, shared=shared)
+                found = estimates(problem, scheme(samples), settings["repeats"], seed, shared=shared)
                 about = {"estimator": name, "shared": shared, "samples": samples}
                 rows += _summaries(about, exact, found, settings["inducing"])
     return pd.DataFrame(rows)
@@ -187,9 +175,6 @@ def estimates(problem: Problem, scheme: Scheme, repeats: int, seed: TensorType, 
     :param shared: whether all images of the batch get the same points.
     :return: [repeats, 3], in the order of ``QUANTITIES``.
     """
-    checks.instance("problem", problem, Problem)
-    checks.instance("scheme", scheme, Scheme)
-    checks.integer("repeats", repeats, least=1)
     scheme.check(problem.orbit)
     numbers = _Numbers(problem.orbit.order)
     images = len(problem.X)
@@ -273,20 +258,3 @@ def _summaries(about: dict[str, Any], exact: np.ndarray, found: np.ndarray, M: i
             }
         )
     return rows
-
-
-def _require(settings: Mapping[str, Any], names: tuple[str, ...]) -> None:
-    if missing := [name for name in names if name not in settings]:
-        raise ValueError(f"settings must have {', '.join(names)}; {', '.join(missing)} not among {list(settings)}")
-
-
-def _even_counts(samples: Any, order: int) -> list[int]:
-    """Each even, so that it makes two groups, and no more than there are points to draw without replacement."""
-    if isinstance(samples, (str, bytes)) or not hasattr(samples, "__iter__") or not len(samples):
-        raise ValueError(f"samples must be a list of at least one number, got {samples!r}")
-    counts = [checks.integer(f"samples[{i}]", count, least=2, most=order) for i, count in enumerate(samples)]
-    if odd := [count for count in counts if count % 2]:
-        raise ValueError(f"samples must be even, to be split into two groups, got {odd[0]}")
-    if len(set(counts)) < len(counts):
-        raise ValueError(f"samples must be distinct, got {counts}")
-    return counts

@@ -9,13 +9,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator
 
-from orbitgp_paper.figures.frames import finite
-from orbitgp_paper.figures.limits import logarithmic
+from orbitgp_paper.figures.limits import finite, logarithmic
 from orbitgp_paper.figures.looks import Look, looks
-from orbitgp_paper.figures.style import FAINT, HOLLOW, SMALL, TEXT_WIDTH, legend, not_measured, paper_style
+from orbitgp_paper.figures.style import HOLLOW, SMALL, TEXT_WIDTH, legend, not_measured, paper_style, remark
 
 VIEWS = {"prior": "prior, scaled to $k(x, x)=1$", "posterior": "posterior, mean over outputs"}
 NUMBERS = ("label", "threshold", "probability", "bound", "images")
@@ -50,9 +48,9 @@ def draw(frame: pd.DataFrame) -> Figure:
             look.proxy(texts[name] + ("" if moved[name] else ": 0 throughout"), marker=look.marker, markersize=3.5)
             for name, look in shown.items()
         ]
-        entries.append(Line2D([], [], color=FAINT, linestyle=":", linewidth=1.0, marker="_", label="the lemma's bound"))
+        entries.append(remark("the lemma's bound", linestyle=":", linewidth=1.0, marker="_"))
         if (rows.loc[rows["variant"].map(moved).astype(bool), "probability"] < FLOOR).any():
-            entries.append(Line2D([], [], color=FAINT, linestyle="", label=f"less than {FLOOR:g}", **HOLLOW))
+            entries.append(remark(f"less than {FLOOR:g}", **HOLLOW))
         legend(figure, entries)
     return figure
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
-from orbitgp_paper.figures.frames import finite
-from orbitgp_paper.figures.limits import logarithmic
+from orbitgp_paper.figures.limits import finite, logarithmic
 from orbitgp_paper.figures.looks import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, Look
-from orbitgp_paper.figures.style import FAINT, HOLLOW, SMALL, TEXT_WIDTH, legend, not_measured, paper_style
+from orbitgp_paper.figures.style import HOLLOW, SMALL, TEXT_WIDTH, legend, not_measured, paper_style, remark
 
 QUANTITIES = {"k_ff": "$k_{ff}$", "square_norm": r"$\Vert\barφ\Vert^2$", "bound": "bound (nats an image)"}
 #: the estimators with their legend texts; the last two are biased by construction
@@ -62,12 +58,10 @@ def draw(frame: pd.DataFrame) -> Figure:
             if name in set(rows["estimator"])
         ]
         if rows["shared"].any():
-            entries.append(Line2D([], [], color=FAINT, linewidth=0.6, label="thin: one draw for the whole batch"))
-        label = f"no bias found; drawn at {SURE:g} standard errors"
-        entries.append(Line2D([], [], color=FAINT, linestyle="", label=label, **HOLLOW))
+            entries.append(remark("thin: one draw for the whole batch", linestyle="-", linewidth=0.6))
+        entries.append(remark(f"no bias found; drawn at {SURE:g} standard errors", **HOLLOW))
         if (rows["std"] == 0).any():
-            text = "beyond the axis: 0"
-            entries.append(Line2D([], [], color=FAINT, linestyle="", marker="v", markersize=4, label=text))
+            entries.append(remark("beyond the axis: 0", marker="v", markersize=4))
         legend(figure, entries)
     return figure
 
@@ -81,29 +75,18 @@ def _panel(ax: Axes, rows: pd.DataFrame, measure: str, against: str) -> None:
     if values.notna().any():
         logarithmic(ax, 0.6 * values.min(), 1.6 * values.max())
     for name, (_, look) in ESTIMATORS.items():
-        for shared in (False, True):
+        for shared, width, size in ((False, 1.2, 3.5), (True, 0.6, 2.2)):
             own = rows[(rows["estimator"] == name) & (rows["shared"] == shared)].sort_values(against)
             found, rest = own[sure[own.index]], own[~sure[own.index]]
-            size: dict[str, Any] = (
-                {"linewidth": 0.6, "markersize": 2.2} if shared else {"linewidth": 1.2, "markersize": 3.5}
-            )
             ax.errorbar(
                 found[against],
                 values[found.index],
                 yerr=found["bias_std_error"] if measure == "bias" else None,
                 elinewidth=0.6,
-                color=look.colour,
-                linestyle=look.style,
-                marker=look.marker,
-                **size,
+                **{**look.line, "linewidth": width, "markersize": size},
             )
-            ax.plot(
-                rest[against],
-                values[rest.index],
-                color=look.colour,
-                linestyle="",
-                **{**HOLLOW, "markersize": size["markersize"]},
-            )
+            hollow = {**HOLLOW, "color": look.colour, "linestyle": "", "markersize": size}
+            ax.plot(rest[against], values[rest.index], **hollow)
             none = own[values[own.index].isna()]
             if len(none):
                 bottom = [ax.get_ylim()[0]] * len(none)

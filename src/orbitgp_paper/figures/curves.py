@@ -14,7 +14,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from orbitgp_paper.figures.limits import logarithmic, plain, short, window
 from orbitgp_paper.figures.looks import Look
-from orbitgp_paper.figures.style import FAINT, not_measured
+from orbitgp_paper.figures.style import not_measured, remark
 
 NEAR = 0.04  # marks at an edge that are closer than this fraction of the axis are one
 
@@ -41,16 +41,11 @@ class Remarks:
     diverged: bool = False
 
     def proxies(self) -> list[Line2D]:
-        """
-        :return: entries for a legend, none where there is nothing to remark.
-        """
+        """Entries for a legend, none where there is nothing to remark."""
         entries = [(marker, f"beyond the axis: {value}") for marker, value in self.beyond]
         if self.diverged:
             entries.append(("x", "stops: not finite"))
-        return [
-            Line2D([], [], color=FAINT, marker=marker, markersize=4, linestyle="", label=text)
-            for marker, text in entries
-        ]
+        return [remark(text, marker=marker, markersize=4) for marker, text in entries]
 
 
 def curves(metrics: pd.DataFrame, column: str, looks: Mapping[str, Look]) -> list[Curve]:
@@ -71,7 +66,7 @@ def curves(metrics: pd.DataFrame, column: str, looks: Mapping[str, Look]) -> lis
 def error_panel(ax: Axes, drawn: list[Curve], remarks: Remarks, *, markers: bool = False) -> None:
     """Test error in percent, on a logarithmic axis unless some model makes none at all at some step."""
     ax.set_ylabel("test error (%)")
-    if _axes_of_steps(ax, drawn):
+    if step_axis(ax, drawn):
         log = all(np.nanmin(curve.values) > 0 for curve in drawn)
         low, high = window(*_stacked(drawn), log=log)
         if log:
@@ -84,7 +79,7 @@ def error_panel(ax: Axes, drawn: list[Curve], remarks: Remarks, *, markers: bool
 def bound_panel(ax: Axes, drawn: list[Curve], remarks: Remarks, *, markers: bool = False) -> None:
     """Bound of the log marginal likelihood, in short where it is large."""
     ax.set_ylabel("bound (nats)")
-    if _axes_of_steps(ax, drawn):
+    if step_axis(ax, drawn):
         low, high = window(*_stacked(drawn))
         ax.set_ylim(low, high)
         ax.yaxis.set_major_locator(MaxNLocator(5))
@@ -94,21 +89,16 @@ def bound_panel(ax: Axes, drawn: list[Curve], remarks: Remarks, *, markers: bool
         draw_curves(ax, drawn, remarks, say=lambda value: f"bound {short(value)}", markers=markers)
 
 
-def _axes_of_steps(ax: Axes, drawn: list[Curve]) -> bool:
-    """Whether there is anything to draw; says so where there is not."""
+def step_axis(ax: Axes, drawn: list[Curve]) -> bool:
+    """A horizontal axis of training steps, if there is anything to draw; says so where there is not."""
     if not drawn:
         not_measured(ax)
         return False
-    step_axis(ax, max(curve.steps.max() for curve in drawn))
-    return True
-
-
-def step_axis(ax: Axes, last: float) -> None:
-    """A horizontal axis of training steps up to ``last``."""
-    ax.set_xlim(0, last or 1.0)
+    ax.set_xlim(0, max(curve.steps.max() for curve in drawn) or 1.0)
     ax.set_xlabel("training step")
     ax.xaxis.set_major_locator(MaxNLocator(4, integer=True, steps=[1, 2, 5, 10]))
     ax.xaxis.set_major_formatter(FuncFormatter(short))
+    return True
 
 
 def draw_curves(

@@ -6,13 +6,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from orbitgp_paper.figures.frames import finite
-from orbitgp_paper.figures.limits import logarithmic, short
+from orbitgp_paper.figures.limits import finite, logarithmic, short
 from orbitgp_paper.figures.looks import BLACK, BLUE, Look
-from orbitgp_paper.figures.style import FAINT, TEXT_WIDTH, legend, not_measured, paper_style
+from orbitgp_paper.figures.style import TEXT_WIDTH, legend, not_measured, paper_style, remark
 
 LOOKS = {"invariant": Look(BLUE, "-", "o"), "plain": Look(BLACK, (0, (4, 1.5)), "s")}
 DEPTH = 40.0  # how many nats below the lower exact value the left panel reaches, at most
@@ -48,13 +46,11 @@ def draw(bounds: pd.DataFrame) -> Figure:
             for name, look in LOOKS.items()
             if name in set(frame["model"])
         ]
-        entries.append(Line2D([], [], color=FAINT, linestyle=":", label="exact log marginal likelihood"))
+        entries.append(remark("exact log marginal likelihood", linestyle=":"))
         if cut is not None:
-            text = f"beyond the axis: {short(cut)}"
-            entries.append(Line2D([], [], color=FAINT, marker="v", linestyle="", markersize=4, label=text))
+            entries.append(remark(f"beyond the axis: {short(cut)}", marker="v", markersize=4))
         if rounded:
-            text = f"less than {LEAST:g} nats"
-            entries.append(Line2D([], [], color=FAINT, marker="_", linestyle="", markersize=6, label=text))
+            entries.append(remark(f"less than {LEAST:g} nats", marker="_", markersize=6))
         legend(figure, entries)
     return figure
 
@@ -72,18 +68,10 @@ def _bound(ax: Axes, frame: pd.DataFrame) -> float | None:
         for exact in sorted(set(rows["log_marginal_likelihood"])):  # one, as inducing points do not change it
             ax.axhline(exact, color=look.colour, linestyle=":", linewidth=1.0)
         ax.plot(rows["inducing"], rows["elbo"], **look.line, markersize=4)
-        off = rows[cut.loc[rows.index]]
-        if off.empty:
-            continue  # an empty line that is not clipped upsets the layout
-        ax.plot(
-            off["inducing"],
-            np.full(len(off), floor - pad),
-            color=look.colour,
-            marker="v",
-            markersize=5,
-            linestyle="",
-            clip_on=False,
-        )
+        off = rows.loc[cut.loc[rows.index], "inducing"]
+        if len(off):  # an empty line that is not clipped upsets the layout
+            bottom = np.full(len(off), floor - pad)
+            ax.plot(off, bottom, color=look.colour, marker="v", markersize=5, linestyle="", clip_on=False)
     return float(frame["elbo"].min()) if cut.any() else None
 
 

@@ -10,12 +10,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from orbitgp_paper.figures.curves import Curve, Remarks, bound_panel, curves, draw_curves, error_panel, step_axis
-from orbitgp_paper.figures.frames import finite, labels
-from orbitgp_paper.figures.looks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Look
-from orbitgp_paper.figures.style import FAINT, TEXT_WIDTH, legend, not_measured, paper_style
+from orbitgp_paper.figures.limits import finite
+from orbitgp_paper.figures.looks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Look, labels
+from orbitgp_paper.figures.style import FAINT, TEXT_WIDTH, legend, paper_style, remark
 
 ANGLE = "orbit.alpha"
 TRUTHS = (90.0, 180.0)  # degrees, the paper's
@@ -65,11 +64,8 @@ def draw(metrics: pd.DataFrame) -> Figure:
                 upper.set_xlabel("")
                 upper.tick_params(labelbottom=False)
         entries = [look.proxy(name, marker=look.marker, markersize=3.5) for name, look in looks.items()]
-        entries += [
-            Line2D([], [], color=FAINT, linestyle=styles[truth], label=rf"$\alpha_\mathrm{{true}}$ = {truth:g}°")
-            for truth in truths
-        ]
-        entries.append(Line2D([], [], color=FAINT, linestyle="--", linewidth=0.9, label="true angle"))
+        entries += [remark(rf"$\alpha_\mathrm{{true}}$ = {truth:g}°", linestyle=styles[truth]) for truth in truths]
+        entries.append(remark("true angle", linestyle="--", linewidth=0.9))
         legend(figure, entries + remarks.proxies())
     return figure
 
@@ -90,11 +86,8 @@ def _angle_panel(ax: Axes, truth: float, drawn: list[Curve], remarks: Remarks) -
     """The angle over time, with the true one as a dashed line."""
     ax.set_ylabel(r"learned $\alpha$ (°)")
     ax.set_title(rf"digits rotated by up to $\alpha_\mathrm{{true}}$ = {truth:g}°")
-    if not drawn:
-        not_measured(ax)
-        return
-    step_axis(ax, max(curve.steps.max() for curve in drawn))
-    ax.set_ylim(0, 188)
-    ax.set_yticks([0, 45, 90, 135, 180])
-    ax.axhline(truth, color=FAINT, linestyle="--", linewidth=0.9, zorder=1)
-    draw_curves(ax, drawn, remarks, markers=True)
+    if step_axis(ax, drawn):
+        ax.set_ylim(0, 188)
+        ax.set_yticks([0, 45, 90, 135, 180])
+        ax.axhline(truth, color=FAINT, linestyle="--", linewidth=0.9, zorder=1)
+        draw_curves(ax, drawn, remarks, markers=True)

@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from orbitgp_paper.figures.curves import Remarks, bound_panel, curves, error_panel
-from orbitgp_paper.figures.frames import finite, labels
-from orbitgp_paper.figures.looks import Look, looks
+from orbitgp_paper.figures.limits import finite
+from orbitgp_paper.figures.looks import Look, labels, looks
 from orbitgp_paper.figures.style import FAINT, SMALL, TEXT_WIDTH, paper_style, text_width
 
 NUMBERS = ("paper_error", "paper_std", "error_mean", "error_std", "n_seeds")
@@ -130,9 +130,7 @@ def _size(rows: pd.DataFrame) -> list[str]:
 
 
 def _seeds(counts: list[int]) -> str:
-    """
-    :param counts: of each row, 0 where it was not measured.
-    """
+    """Over how many seeds means are taken; a count of 0 is of what was not measured."""
     measured = [count for count in counts if count]
     if not measured:
         return "ours: no runs"

@@ -6,15 +6,13 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from orbitgp_paper.figures.curves import Remarks, bound_panel, curves, error_panel
-from orbitgp_paper.figures.frames import finite, labels
-from orbitgp_paper.figures.looks import looks
+from orbitgp_paper.figures.limits import finite
+from orbitgp_paper.figures.looks import labels, looks
 from orbitgp_paper.figures.style import TEXT_WIDTH, legend, paper_style
 
 
 def draw(metrics: pd.DataFrame) -> Figure:
-    """
-    :param metrics: columns variant, label, seed, step, elbo, test_error.
-    """
+    """Of metrics with the columns variant, label, seed, step, elbo, test_error."""
     frame = finite(metrics, ["step", "elbo", "test_error"])
     shown, texts, remarks = looks(frame["variant"]), labels(frame), Remarks()
     with paper_style():

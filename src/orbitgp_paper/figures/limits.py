@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
@@ -13,6 +14,15 @@ ROOM = 2.5  # the whole is shown if it takes no more than so many times the span
 GROTESQUE = 200.0  # values farther from the bulk than so many times its span do not stretch the axis
 PAD = 0.06
 PLAIN = (1e-3, 1e4)  # numbers on logarithmic axes that are written without a power of ten
+
+
+def finite(frame: pd.DataFrame, numbers: Sequence[str]) -> pd.DataFrame:
+    """A copy of a frame, in which what is not finite in these columns is NaN."""
+    copy = frame.copy()
+    for name in numbers:
+        values = pd.to_numeric(frame[name]).to_numpy(dtype=np.float64, na_value=np.nan)
+        copy[name] = np.where(np.isfinite(values), values, np.nan)
+    return copy
 
 
 def window(steps: np.ndarray, values: np.ndarray, *, log: bool = False) -> tuple[float, float]:
@@ -79,16 +89,12 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 def plain(value: float) -> str:
-    """
-    :return: a number with up to six digits and a proper minus.
-    """
+    """A number with up to six digits and a proper minus."""
     return f"{value:.6g}".replace("-", "−")
 
 
 def short(value: float, _: int | None = None) -> str:
-    """
-    :return: a number of steps or nats with three digits: 400, 2k, −1.5k, 2.5M.
-    """
+    """A number of steps or nats with three digits: 400, 2k, −1.5k, 2.5M."""
     for unit, letter in ((1e6, "M"), (1e3, "k")):
         if unit <= abs(value) < 1e9:
             return f"{value / unit:.3g}{letter}".replace("-", "−")

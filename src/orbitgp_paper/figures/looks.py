@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pandas as pd
 from matplotlib.lines import Line2D
 
 # Okabe and Ito's colours, told apart by colour-blind readers; all but the yellow, which white paper swallows.
@@ -28,9 +29,7 @@ class Look:
         return {"color": self.colour, "linestyle": self.style, "linewidth": 1.4, "marker": self.marker}
 
     def proxy(self, label: str, **options: Any) -> Line2D:
-        """
-        :return: an entry for a legend.
-        """
+        """An entry for a legend."""
         return Line2D([], [], **{**self.line, "marker": "", "label": label, **options})
 
 
@@ -71,3 +70,12 @@ def looks(variants: Iterable[str]) -> dict[str, Look]:
         turn = place // len(spare)  # more models than colours: they differ in style
         found[name] = replace(look, style=(0, (1 + turn, 1 + turn))) if turn else look
     return found
+
+
+def labels(frame: pd.DataFrame) -> dict[str, str]:
+    """
+    :param frame: columns variant and label.
+    :return: the label of each variant: the first that is not empty, or else the variant's name.
+    """
+    named = frame.dropna(subset=["label"]).drop_duplicates("variant").set_index("variant")["label"]
+    return {name: str(named.get(name, name)) for name in frame["variant"].unique()}

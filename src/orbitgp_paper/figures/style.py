@@ -140,20 +140,12 @@ def text_width(text: str, size: float) -> float:
         return float(drawn.get_window_extent(RendererAgg(10, 10, 100)).width) / 100
 
 
-def not_measured(ax: Axes, reason: str = "") -> None:
-    """
-    Says in an empty panel that it is empty because nothing was measured, and not because nothing is to be seen.
+def remark(text: str, **options: Any) -> Line2D:
+    """An entry for a legend that explains a mark or a line, whatever its colour."""
+    return Line2D([], [], **{"color": FAINT, "linestyle": "", "label": text, **options})
 
-    :param reason: a second line.
-    """
-    ax.text(
-        0.5,
-        0.5,
-        "not measured" + (f"\n{reason}" if reason else ""),
-        ha="center",
-        va="center",
-        color=FAINT,
-        style="italic",
-        transform=ax.transAxes,
-    )
+
+def not_measured(ax: Axes) -> None:
+    """Says in an empty panel that it is empty because nothing was measured, and not because nothing is to be seen."""
+    ax.text(0.5, 0.5, "not measured", ha="center", va="center", color=FAINT, style="italic", transform=ax.transAxes)
     ax.set(xticks=[], yticks=[])

@@ -18,24 +18,7 @@ from orbitgp_paper.yaml_files import ConfigError
 #: columns that every metrics.csv begins with
 MEASURED = ("step", "elbo", "test_error", "test_nll")
 
-#: what every final.json says
-FINAL = (
-    "experiment",
-    "variant",
-    "label",
-    "seed",
-    "steps",
-    "elbo",
-    "elbo_std_error",
-    "test_error",
-    "test_nll",
-    "train_size",
-    "test_size",
-    "parameters",
-    "events",
-    "diverged",
-    "files",
-)
+#: what every final.json says: the numbers (null: not finite), what is of one type, and the sums of its files
 NUMBERS = ("elbo", "elbo_std_error", "test_error", "test_nll")
 KINDS: dict[str, type] = {
     **dict.fromkeys(("experiment", "variant", "label"), str),
@@ -44,6 +27,7 @@ KINDS: dict[str, type] = {
     "parameters": dict,
     "events": list,
 }
+FINAL = (*KINDS, *NUMBERS, "files")
 
 #: what is taken from provenance.json
 ORIGIN = ("wall_s", "device", "peak_memory_mb", "resumed", "commit", "dirty")
@@ -69,11 +53,7 @@ class Runs:
 
 
 def read_runs(folders: Iterable[Path]) -> Runs:
-    """
-    :param folders: of runs that have ended, ``…/{experiment}/{variant}/seed{n}``.
-    """
-    if isinstance(folders, str | Path):
-        raise TypeError(f"folders must be a list of folders, got the single {folders!r}")
+    """Reads the folders of runs that have ended, ``…/{experiment}/{variant}/seed{n}``."""
     metrics, finals, seen = [], [], set()
     for folder in map(Path, folders):
         final, rows = _read_run(folder)
@@ -141,8 +121,7 @@ def _read_block(path: Path, names: Iterable[str]) -> dict[str, Any]:
 
 
 def _read_spec(path: Path) -> RunSpec:
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} is missing")
+    path.stat()  # raises where it is missing
     try:
         return read_spec(path)
     except ConfigError as error:
