@@ -28,6 +28,46 @@ def smooth_loss():
 
 
 @pytest.fixture(scope="session")
+def assert_slopes_match():
+    """Gradients against differences along one random direction for each variable: a wrong entry anywhere shows."""
+
+    def check(loss, variables, rtol, atol, step=1e-6):
+        rng = np.random.default_rng(0)
+        with tf.GradientTape() as tape:
+            value = loss()
+        for variable, gradient in zip(variables, tape.gradient(value, variables), strict=True):
+            here, direction, ends = variable.numpy(), rng.normal(size=variable.shape), []
+            for sign in (1, -1):
+                variable.assign(here + sign * step * direction)
+                ends.append(loss().numpy())
+            variable.assign(here)
+            slope, expected = np.sum(direction * tf.convert_to_tensor(gradient)), (ends[0] - ends[1]) / (2 * step)
+            np.testing.assert_allclose(slope, expected, rtol=rtol, atol=atol, err_msg=variable.name)
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def exact_twin():
+    """GPflow's own SVGP with the same q, whose kernel evaluates the orbit's average exactly."""
+
+    def make(model):
+        return gpflow.models.SVGP(
+            model.kernel,
+            model.likelihood,
+            model.inducing_variable,
+            mean_function=model.mean_function,
+            num_latent_gps=model.num_latent_gps,
+            whiten=model.whiten,
+            num_data=model.num_data,
+            q_mu=model.q_mu.numpy(),
+            q_sqrt=np.tile(model.q_sqrt, (model.num_latent_gps // len(model.q_sqrt.numpy()), 1, 1)),
+        )
+
+    return make
+
+
+@pytest.fixture(scope="session")
 def regression():
     """Inputs [N, D], and targets [N, 2] of a function that right angles leave alone, with noise."""
     rng = np.random.default_rng(0)

@@ -146,6 +146,7 @@ def test_in_any_locale_and_without_tensorflow(tmp_path: Path) -> None:
     files.write_json(tmp_path / "a.json", "α")
     code = (
         "import sys; from pathlib import Path; from orbitgp.files import read_json; "
+        "import orbitgp.optimizers.recipe; "
         "import orbitgp_paper.sources, orbitgp_paper.config, orbitgp_paper.experiments.images; "
         "print(ascii(read_json(Path(sys.argv[1]))), *{'tensorflow', 'gpflow', 'tf_keras'} & set(sys.modules))"
     )

@@ -1,8 +1,6 @@
-import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
-from check_shapes.exceptions import ShapeMismatchError
 from gpflow import kernels
 from gpflow.covariances import Kuf, Kuu
 
@@ -39,13 +37,6 @@ def test_covariances_average_the_inputs_only():
     # a base kernel that tells the coordinates apart is not invariant in z
     apart = Invariant(kernels.SquaredExponential(1.0, [0.5, 3.0]), Permutation([[0, 1], [1, 0]]))
     assert np.abs(Kuf(BasePoints(Z[:, ::-1].copy()), apart, X) - Kuf(BasePoints(Z), apart, X)).max() > 0.1
-
-
-def test_what_does_not_fit_base_points_is_named():
-    with pytest.raises(NotImplementedError, match="BasePoints"):
-        Kuu(BasePoints(np.zeros((2, 2))), kernels.SquaredExponential())
-    with pytest.raises(ShapeMismatchError, match=r"(?s)Argument: Xnew.*Actual: *\[4, 3\]"):
-        Kuf(BasePoints(np.zeros((2, 2))), swap(), np.zeros((4, 3)))
 
 
 # -- augmentation --------------------------------------------------------------------------------------------------
@@ -175,46 +166,3 @@ def test_candidates_are_a_random_part_of_the_inputs(method):
     chosen = [set(place(kernel, X, 5, method=method, seed=s, candidates=5).Z.numpy().ravel()) for s in (0, 1)]
     assert chosen[0] != chosen[1]
     assert all(len(points) == 5 and max(points) > 20 and points <= set(range(100)) for points in chosen)
-
-
-def test_placed_points_serve_a_model():
-    X = inputs(20, 2, 19)
-    points = place(swap(), X, 5)
-    model = gpflow.models.SVGP(swap(), gpflow.likelihoods.Gaussian(), points)
-    assert np.isfinite(model.elbo((X, X[:, :1] + X[:, 1:])))
-    assert points.Z.trainable
-
-
-# -- bad input -----------------------------------------------------------------------------------------------------
-
-X6 = inputs(6, 2, 20)
-RBF = kernels.SquaredExponential()
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: place(RBF, X6, 2), TypeError, "kernel must be an? Invariant, got SquaredExponential"),
-        (lambda: place(swap(), X6, 2, method="best"), ValueError, "method must be one of .*, got 'best'"),
-        (lambda: place(swap(), X6, 7), ValueError, "count must be .* at most 6, got 7"),
-        (lambda: place(swap(), X6, 5, candidates=4), ValueError, "count must be .* at most 4, got 5"),
-        (lambda: place(swap(), X6, 2.0), TypeError, "count must be .*, got 2.0"),
-        (lambda: place(swap(), X6, 2, candidates=0), ValueError, "candidates must be .*, got 0"),
-        (lambda: place(swap(), X6, 2, seed=-1), ValueError, "seed must be .* at least 0, got -1"),
-        (lambda: place(swap(), X6[0], 2), ValueError, r"X must be a matrix .*, got shape \(2,\)"),
-        (lambda: augmented(X6, Identity(), -3), ValueError, "seed must be .* at least 0, got -3"),
-        (lambda: augmented(X6, "swap", 0), TypeError, "orbit must be an? Orbit, got str"),
-        (lambda: augmented(X6[0], Identity(), 0), ShapeMismatchError, r"(?s)Argument: X.*Actual: *\[2\]"),
-        (lambda: kmeans(X6, 7, 0), ValueError, "count must be .* at most 6, got 7"),
-        (lambda: kmeans(X6, 2, -1), ValueError, "seed must be .*, got -1"),
-        (lambda: kmeans(X6, 2, 0, iterations=0), ValueError, "iterations must be .*, got 0"),
-        (lambda: kmeans(np.zeros((0, 2)), 1, 0), ValueError, r"X must be .* at least one row, got shape \(0, 2\)"),
-        (lambda: kmeans([[0.0], [np.nan]], 1, 0), ValueError, "X must be finite"),
-        (lambda: kmeans("points", 2, 0), TypeError, "X must be .*points"),
-        (lambda: greedy_variance(X6, RBF, 7), ValueError, "count must be .* at most 6, got 7"),
-        (lambda: greedy_variance(X6, "rbf", 2), TypeError, "kernel must be a Kernel, got str"),
-    ],
-)
-def test_bad_arguments_are_named(call, error, message):
-    with pytest.raises(error, match=message):
-        call()

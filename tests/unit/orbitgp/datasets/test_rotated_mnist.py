@@ -67,32 +67,3 @@ def test_either_rotated_part_stays_when_the_other_grows(source: ImageData) -> No
     few, many = rotated(4, 10, 20, source), rotated(4, 50, 20, source)  # the same seed, the same bits
     assert np.array_equal(few.test.images, many.test.images)
     assert np.array_equal(few.train.images, many.train.images[:10])
-
-
-@pytest.mark.parametrize(
-    ("alpha", "seed", "message"),
-    [
-        (0, 0, "alpha_degrees must be above 0"),
-        (180.5, 0, "alpha_degrees must be .*180"),
-        (float("nan"), 0, "alpha_degrees must be"),
-        (90, -1, "seed must be an integer of at least 0.*-1"),
-    ],
-)
-def test_parity_refuses(alpha: float, seed: int, message: str, source: ImageData) -> None:
-    with pytest.raises((ValueError, TypeError), match=message):
-        parity(alpha, seed, source)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"seed": -1}, "seed must be an integer"),
-        ({"train": 0}, "train must be an integer of at least 1.*0"),
-        ({"test": -5}, "test must be an integer of at least 1.*-5"),
-        ({"train": 31, "test": 70}, r"train \+ test must be at most 100, the images there are, not 101"),
-        ({"data": "mnist"}, "data must be a"),
-    ],
-)
-def test_rotated_refuses(arguments: dict[str, object], message: str, source: ImageData) -> None:
-    with pytest.raises((ValueError, TypeError), match=message):
-        rotated(**{"seed": 0, "train": 10, "test": 10, "data": source, **arguments})  # type: ignore[arg-type]

@@ -66,23 +66,3 @@ def test_right_angles_are_those_of_numpy(turns: int, size: int) -> None:
     expected = np.rot90(images, turns, axes=(1, 2))
     np.testing.assert_allclose(rotate(images, np.full(3, 90.0 * turns)), expected, atol=1e-6)
     assert np.array_equal(rotate(images.astype(np.float64), np.zeros(3)), images)
-
-
-def test_positive_is_counter_clockwise() -> None:
-    image = np.zeros((1, 5, 5, 1), np.float32)
-    image[0, 2, 4] = 1  # right of the centre
-    assert rotate(image, [90])[0, 0, 2, 0] == pytest.approx(1)  # above it
-
-
-@pytest.mark.parametrize(
-    ("images", "degrees", "message"),
-    [
-        (noise(2, 5, 5), [0, 0], r"images must be \[N, H, W, C\], not \[2, 5, 5\]"),
-        (noise(2, 5, 5, 1) * 255, [0, 0], r"images must lie in \[0, 1\]"),
-        (noise(2, 5, 5, 1), [0], r"degrees must be \[2\], one an image, not \[1\]"),
-        (noise(2, 5, 5, 1), [0, np.nan], "degrees must be finite"),
-    ],
-)
-def test_refuses(images: np.ndarray, degrees: object, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        rotate(images, degrees)  # type: ignore[arg-type]

@@ -66,19 +66,3 @@ def test_shows_what_the_paper_shows(seed: int) -> None:
     assert invariant[0] > plain[0] + 5
     assert plain[1] < invariant[1]
     assert invariant[2] < plain[2]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"seed": -1}, "seed must be an integer"),
-        ({"train": 0}, "train must be an integer of at least 1"),
-        ({"test": 1}, "test must be an integer of at least 2"),
-        ({"noise": float("nan")}, "noise must be"),
-    ],
-)
-def test_refuses(arguments: dict[str, object], message: str) -> None:
-    with pytest.raises((ValueError, TypeError), match=message):
-        symmetric(**{"seed": 0, **arguments})  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="side must be an integer of at least 2"):
-        square_grid(1)

@@ -53,25 +53,6 @@ def test_the_inverse_takes_every_allowed_value_back(arguments):
     np.testing.assert_allclose(np.abs(slope(bijector, x.copy())), unit, rtol=1e-14)  # also on the walls
 
 
-@pytest.mark.parametrize(("start", "step", "end"), [(178.0, 5.0, 177.0), (2.0, -5.0, 3.0), (180.0, 10.0, 170.0)])
-def test_a_step_through_a_wall_comes_back_on_the_inside(start, step, end):
-    parameter = gpflow.Parameter(30.0, transform=Reflect(**DEGREES))
-    parameter.assign(start)
-    np.testing.assert_allclose(parameter, start, rtol=1e-14)
-    parameter.unconstrained_variable.assign_add(np.radians(step))
-    np.testing.assert_allclose(parameter, end, rtol=1e-12)
-
-
-def test_descent_leaves_the_upper_wall():
-    parameter = gpflow.Parameter(180.0, transform=Reflect(**DEGREES))
-    for _ in range(20):
-        with tf.GradientTape() as tape:
-            loss = tf.square(tf.convert_to_tensor(parameter) / 180 - 0.5)
-        variable = parameter.unconstrained_variable
-        variable.assign_sub(3.0 * tape.gradient(loss, variable))
-    np.testing.assert_allclose(parameter, 90.0, atol=0.1)
-
-
 @pytest.mark.parametrize("value", [-1e-6, 180.001, np.nan, np.inf])
 def test_values_outside_the_walls_are_refused(value):
     for attempt in (
@@ -86,9 +67,3 @@ def test_without_an_upper_wall_only_negative_values_are_refused():
     np.testing.assert_allclose(gpflow.Parameter(1e12, transform=Reflect()), 1e12)
     with pytest.raises(tf.errors.InvalidArgumentError, match="below the wall at 0"):
         gpflow.Parameter([1.0, -0.5], transform=Reflect())
-
-
-@pytest.mark.parametrize(("name", "value"), [("upper", 0.0), ("upper", np.nan), ("unit", -2.0), ("unit", np.inf)])
-def test_bad_arguments_are_named(name, value):
-    with pytest.raises((ValueError, TypeError), match=f"{name} must .*{value:g}"):
-        Reflect(**{name: value})

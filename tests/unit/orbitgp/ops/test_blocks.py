@@ -72,15 +72,6 @@ def test_a_block_has_no_more_rows_than_asked_for_and_the_last_those_that_are_lef
     assert sizes == [2, 2, 1]
 
 
-def test_bad_arguments_are_named():
-    for rows in (0, 2.0, None):
-        with pytest.raises((TypeError, ValueError), match=f"rows must be .*, got {rows}"):
-            map_blocks(lambda number, X: (X,), inputs(3), rows, (tf.float64,))
-    for dtypes in ((tf.float32,), (tf.float64, tf.float64)):
-        with pytest.raises((TypeError, ValueError, tf.errors.InvalidArgumentError)):
-            map_blocks(lambda number, X: (X,), inputs(3), 2, dtypes)
-
-
 @pytest.mark.parametrize("compiled", [False, True])
 def test_a_checkpointed_function_has_the_values_and_gradients_of_the_plain_one(compiled):
     def function(X, Y):

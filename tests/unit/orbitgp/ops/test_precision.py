@@ -67,11 +67,6 @@ def test_a_view_in_single_precision_has_the_values_and_gradients_of_the_kernel(n
     assert max(np.abs(slope).max() for slope in slopes) > 1e-2
 
 
-def test_a_view_in_double_precision_is_the_kernel():
-    kernel = KERNELS["nested"]()
-    assert in_precision(kernel, tf.float64) is kernel
-
-
 def test_a_view_in_a_traced_function_follows_the_parameter():
     kernel = kernels.SquaredExponential(1.0) + kernels.Constant(1.0)
 
@@ -92,16 +87,3 @@ def test_a_part_that_occurs_twice_gets_both_gradients():
     unconstrained = part.variance.unconstrained_variable
     # v² with v = softplus(u) has slope 2 v σ(u)
     assert float(tape.gradient(value, unconstrained)) == pytest.approx(4.0 * float(tf.sigmoid(unconstrained)))
-
-
-@pytest.mark.parametrize(
-    ("kernel", "dtype", "message"),
-    [
-        (kernels.ArcCosine(), tf.float32, "ArcCosine cannot be evaluated in float32; use precision 'float64'"),
-        (3, tf.float32, "kernel must be a Kernel, got int"),
-        (kernels.Linear(), tf.int32, "dtype must be .*int32"),
-    ],
-)
-def test_bad_arguments_are_named(kernel, dtype, message):
-    with pytest.raises((TypeError, ValueError), match=message):
-        in_precision(kernel, dtype)

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from check_shapes.exceptions import ShapeMismatchError
 
 from orbitgp._ops.warp import displace
 
@@ -48,15 +47,6 @@ def test_far_outside_is_zero(distance):
         np.testing.assert_allclose(displace(images, *moves), 0, atol=1e-6)
 
 
-def test_fades_linearly_to_zero_over_one_pixel_beyond_the_edge():
-    images, still = np.ones((1, 3, 3, 1)), np.zeros((1, 5, 3, 3))
-    dx = np.broadcast_to(np.array([0.0, 0.25, 0.75, 1.0, 1.5])[None, :, None, None], still.shape)
-    shown = displace(images, dx, still)[0, :, 1, 2, 0]
-    np.testing.assert_allclose(shown, [1, 0.75, 0.25, 0, 0], atol=1e-15)
-    shown = displace(images, still, -dx)[0, :, 0, 1, 0]
-    np.testing.assert_allclose(shown, [1, 0.75, 0.25, 0, 0], atol=1e-15)
-
-
 def test_gradients_of_image_and_displacement(smooth_loss, assert_gradients_match):
     images = tf.Variable(np.random.default_rng(1).normal(size=(2, 3, 4, 2)))
     # all inside: beyond the edge the gradient is zero, which is the next test
@@ -80,11 +70,3 @@ def test_no_gradient_is_left_outside_and_none_leaks_into_another_image():
         np.testing.assert_allclose(tf.convert_to_tensor(gradient), 0, atol=1e-15)
     gradient = tf.convert_to_tensor(tape.gradient(of_one, images)).numpy()
     assert np.all(gradient[[0, 2]] == 0) and np.any(gradient[1] != 0)
-
-
-@pytest.mark.parametrize(("argument", "shape"), [("images", (2, 4, 3)), ("dx", (2, 5, 4, 4)), ("dy", (3, 5, 4, 3))])
-def test_shapes_that_do_not_fit_are_named(argument, shape):
-    arguments = {"images": np.zeros((2, 4, 3, 1)), "dx": np.zeros((2, 5, 4, 3)), "dy": np.zeros((2, 5, 4, 3))}
-    numbers = ", ".join(map(str, shape))
-    with pytest.raises(ShapeMismatchError, match=rf"Argument: {argument}\s+Expected: .*\s+Actual: +\[{numbers}\]"):
-        displace(**{**arguments, argument: np.zeros(shape)})

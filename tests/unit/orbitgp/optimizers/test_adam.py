@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-import tf_keras
 
 from orbitgp.optimizers.adam import Adam
 
@@ -41,39 +40,6 @@ def test_a_step_is_the_formula(scale, shape):
     assert second.shape == ((*shape[:1], *[1] * (len(shape) - 1)) if scale == "row" else shape)
 
 
-def test_a_step_is_that_of_keras():
-    ours, theirs = (tf.Variable(np.ones((3, 2))) for _ in range(2))
-    adam, keras, rng = (
-        Adam([ours]),
-        tf_keras.optimizers.Adam(beta_2=BETA_2, jit_compile=False),
-        np.random.default_rng(0),
-    )
-    keras.build([theirs])
-    for number, rate in enumerate(RATES):
-        gradient = rng.normal(size=(3, 2))
-        step(adam, [gradient], number)
-        keras.learning_rate.assign(rate)
-        keras.apply_gradients([(tf.constant(gradient), theirs)])
-        np.testing.assert_allclose(ours, theirs, rtol=1e-6)  # its rates have single precision
-
-
-def test_rows_do_not_depend_on_the_axes_of_their_images():
-    """A turn of the space that the rows live in turns the steps with it; with a scale for each element it does not."""
-    rng, distance = np.random.default_rng(2), {}
-    turn = np.linalg.qr(rng.normal(size=(6, 6)))[0]
-    gradients = rng.normal(size=(len(RATES), 3, 6)) * np.logspace(-2, 1, 6)
-    for scale in ("element", "row"):
-        found = []
-        for axes in (np.eye(6), turn):
-            variable = tf.Variable(np.zeros((3, 6)))
-            adam = Adam([variable], scale)
-            for number in range(len(RATES)):
-                step(adam, [gradients[number] @ axes], number)
-            found.append(variable.numpy() @ axes.T)
-        distance[scale] = np.abs(found[1] - found[0]).max()
-    assert distance["row"] < 1e-12 < 0.01 < distance["element"]
-
-
 def test_rows_of_a_table_are_a_gradient_that_is_zero_elsewhere():
     values = tf.constant([[1.0], [2.0], [4.0]], tf.float64)
     sparse = tf.IndexedSlices(values, tf.constant([2, 0, 2]), tf.constant([4, 1]))
@@ -86,8 +52,3 @@ def test_rows_of_a_table_are_a_gradient_that_is_zero_elsewhere():
         found.append(table.numpy())
     np.testing.assert_array_equal(*found)
     np.testing.assert_array_equal(found[0][[1, 3]], 1.0)
-
-
-def test_another_scale_is_named():
-    with pytest.raises(ValueError, match="scale must be one of 'element', 'row', got 'column'"):
-        Adam([tf.Variable(1.0)], "column")

@@ -121,9 +121,3 @@ def test_rows_come_as_often_as_their_probability_says_and_sums_are_unbiased():
 def test_a_probability_that_is_not_a_number_gives_rows_that_are_there():
     """A training that is not finite goes back; until then, it must not end."""
     assert set(rows(hard(hardness=np.full(11, np.nan)), 0, 0)) <= set(range(11))
-
-
-@pytest.mark.parametrize("share", [1.0, -0.1, np.nan])
-def test_a_bad_share_is_named(share):
-    with pytest.raises(ValueError, match=r"share must be a finite number in \[0, 0.99\]"):
-        HardBatches(5, 2, share=share)

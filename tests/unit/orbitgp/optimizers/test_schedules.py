@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from orbitgp.optimizers.schedules import cosine, geometric
 
@@ -23,10 +22,3 @@ def test_the_step_shrinks_by_the_same_factor(first, last):
     found = geometric(PROGRESS, first, last).numpy()
     np.testing.assert_allclose(found, first * (last / first) ** PROGRESS, rtol=1e-14)
     assert found[0] == first and found[-1] == pytest.approx(last, rel=1e-14)
-
-
-def test_the_precision_is_that_of_the_progress_also_when_compiled():
-    for schedule in (lambda p: cosine(p, 0.1, 0.01), lambda p: cosine(p, 0.0, 0.01), lambda p: geometric(p, 0.2, 0.01)):
-        eager, compiled = (f(tf.constant(0.3)) for f in (schedule, tf.function(schedule, autograph=False)))
-        assert eager.dtype == compiled.dtype == tf.float32
-        assert compiled.numpy() == pytest.approx(eager.numpy(), rel=1e-6)

@@ -171,22 +171,7 @@ def test_without_replacement_the_seed_decides_on_every_device():
         assert np.array_equal(compiled(tf.constant(seed, tf.int64)), drawn)
 
 
-def test_without_replacement_the_whole_orbit_is_the_listing(noise_images):
-    for orbit, D, dtype in ((rolls(5), 5, np.float32), (QuantisedRotation((5, 2), 3), 10, np.float64)):
-        X = noise_images(6, (D,), dtype)
-        drawn, listed = orbit.sample_without_replacement(X, orbit.order, SEED).numpy(), orbit.full(X).numpy()
-        assert drawn.dtype == dtype
-        for n in range(6):
-            assert np.array_equal(np.unique(drawn[n], axis=0), np.unique(listed[n], axis=0))
-
-
 # -- bad input -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("count", [0, 6, 2.0, True])
-def test_without_replacement_the_count_must_fit_the_orbit(count):
-    with pytest.raises((ValueError, TypeError), match=f"count must be .* at least 1 and at most 5, got {count}"):
-        rolls(5).sample_without_replacement(np.zeros((1, 5)), count, SEED)
 
 
 def test_inputs_that_do_not_fit_are_named():

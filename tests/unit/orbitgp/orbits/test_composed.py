@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from orbitgp.orbits import Affine, Composed, GaussianNoise, Identity, LocalDeformation, RightAngles, Rotation
+from orbitgp.orbits import Affine, Composed, GaussianNoise, Identity, LocalDeformation, Rotation
 from orbitgp.orbits.sampling import uniforms
 
 SEED = [8, 4]
@@ -29,18 +29,6 @@ def test_steps_follow_each_other_with_uniforms_of_their_own(noise_images):
     np.testing.assert_allclose(nested.transform(X, U), drawn, atol=1e-14)
 
 
-def test_the_first_step_comes_first():
-    shift = Affine((4, 4), *[[1.0, 0.0, 2 / 3, 0.0, 1.0, 0.0]] * 2)  # one pixel
-    quarter = RightAngles((4, 4))
-    X, U = np.arange(16.0).reshape(4, 4), np.full((1, 1, 7), 0.3)  # 0.3: the first quarter turn
-    for steps, expected in (
-        ([quarter, shift], np.pad(np.rot90(X)[:, 1:], ((0, 0), (0, 1)))),
-        ([shift, quarter], np.rot90(np.pad(X[:, 1:], ((0, 0), (0, 1))))),
-    ):
-        drawn = Composed(steps).transform(X.reshape(1, 16), U).numpy()
-        np.testing.assert_allclose(drawn.reshape(4, 4), expected, atol=1e-12)
-
-
 @pytest.mark.parametrize("tangent_first", [True, False])
 def test_gradients_reach_the_parameters_of_every_step(
     tangent_first, smooth_images, smooth_loss, assert_gradients_match
@@ -56,16 +44,3 @@ def test_gradients_reach_the_parameters_of_every_step(
     assert len(orbit.trainable_variables) == len(variables)
     loss = tf.function(lambda: smooth_loss(orbit.transform(X, U)), autograph=False)
     assert_gradients_match(loss, variables)
-
-
-@pytest.mark.parametrize(
-    ("steps", "message"),
-    [
-        ([], "orbits must name at least one orbit, got none"),
-        ([Identity(), "rotation"], r"orbits\[1\] must be an Orbit, got str"),
-        (Identity(), "orbits must .*Identity"),  # one orbit without its list
-    ],
-)
-def test_bad_arguments_are_named(steps, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        Composed(steps)

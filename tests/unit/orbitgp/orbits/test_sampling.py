@@ -119,24 +119,3 @@ def test_sobol_integers_are_the_leading_bits_of_the_sequence():
     for n in range(1, 61):
         expected.append(expected[-1] ^ 2 ** (23 - (n & -n).bit_length()))
     assert integers[:, 0].tolist() == expected
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"groups": 0}, "groups must be an integer of at least 1, got 0"),
-        ({"size": 2.0}, "size must be an integer of at least 1, got 2.0"),
-        ({"num_uniforms": -1}, "num_uniforms must be an integer of at least 1, got -1"),
-        ({"num_uniforms": 21202}, "at most 21201 dimensions, got 21202; use sampler 'iid'"),
-        ({"sampler": "latin"}, "sampler must be one of 'sobol', 'iid', got 'latin'"),
-        ({"seed": [1, 2, 3]}, r"seed must have shape \[2\], not \[3\]"),
-    ],
-)
-def test_bad_arguments_are_named(arguments, message):
-    with pytest.raises((ValueError, TypeError, tf.errors.InvalidArgumentError), match=message):
-        uniforms(**{"images": 2, "groups": 2, "size": 2, "num_uniforms": 2, "seed": SEED, **arguments})
-
-
-def test_split_refuses_a_seed_of_another_length():
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"seed must have shape \[2\], not \[3\]"):
-        split([1, 2, 3], 0)
