@@ -1,55 +1,13 @@
 import re
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
 
 from orbitgp import checks
 
-
-@pytest.mark.parametrize("value", [2, 5, np.int8(3), np.int64(4)])
-def test_integers_in_range_pass(value):
-    result = checks.integer("count", value, least=2, most=5)
-    assert result == value and type(result) is int
-    assert checks.integer("count", 10**30, least=0) == 10**30
-
-
-@pytest.mark.parametrize("value", [0, 1, 0.5, np.float32(0.25), np.int32(1), Fraction(1, 2)])
-def test_numbers_in_range_pass(value):
-    result = checks.number("rate", value, least=0.0, most=1.0)
-    assert result == value and type(result) is float
-    assert checks.number("rate", 1e300, least=0.0) == 1e300
-
-
-@pytest.mark.parametrize("value", [[1, 2, 3], (1.0, 2.0, 3.0), np.array([1, 2, 3], np.float32)])
-def test_vectors_come_back_in_double_precision(value):
-    result = checks.vector("lower", value, 3)
-    assert result.dtype == np.float64 and np.array_equal(result, [1, 2, 3])
-
-
-@pytest.mark.parametrize(
-    ("value", "shape"), [((6, 5), (6, 5, 1)), ([6, 5, 3], (6, 5, 3)), ((np.int64(2), 2, 1), (2, 2, 1))]
-)
-def test_image_shapes_have_three_sides(value, shape):
-    assert checks.image_shape(value) == shape
-
-
-def test_words_and_instances_are_handed_back():
-    assert checks.one_of("mode", "warp", ("warp", "tangent")) == "warp"
-    value = [1]
-    assert checks.instance("items", value, list) is value
-
-
-def refusals(check, allowed, values):
-    return [(check, value, f"{allowed}, got {re.escape(repr(value))}") for value in values]
-
-
-def count(value):
-    return checks.integer("count", value, least=2, most=5)
-
-
-def rate(value):
-    return checks.number("rate", value, least=0.0, most=1.0)
+count, rate = partial(checks.integer, "count", least=2, most=5), partial(checks.number, "rate", least=0.0, most=1.0)
 
 
 def lower(value):
@@ -62,6 +20,32 @@ def mode(value):
 
 def items(value):
     return checks.instance("items", value, list)
+
+
+@pytest.mark.parametrize(
+    ("check", "value", "expected"),
+    [
+        *((count, value, int(value)) for value in (2, 5, np.int8(3), np.int64(4))),
+        *((rate, value, float(value)) for value in (0, 1, 0.5, np.float32(0.25), np.int32(1), Fraction(1, 2))),
+        (partial(checks.integer, "count", least=0), 10**30, 10**30),
+        (partial(checks.number, "rate", least=0.0), 1e300, 1e300),
+        *((checks.image_shape, value, (6, 5, 1)) for value in ((6, 5), [6, 5, 1], (np.int64(6), 5, 1))),
+        (mode, "warp", "warp"),
+        (items, [1], [1]),
+    ],
+)
+def test_what_is_allowed_comes_back_as_one_type(check, value, expected):
+    result = check(value)
+    assert result == expected and type(result) is type(expected)
+
+
+@pytest.mark.parametrize("value", [[1, 2, 3], (1.0, 2.0, 3.0), np.array([1, 2, 3], np.float32)])
+def test_vectors_come_back_in_double_precision(value):
+    assert lower(value).dtype == np.float64 and np.array_equal(lower(value), [1, 2, 3])
+
+
+def refusals(check, allowed, values):
+    return [(check, value, f"{allowed}, got {re.escape(repr(value))}") for value in values]
 
 
 COUNT = "count must be an integer of at least 2 and at most 5"
