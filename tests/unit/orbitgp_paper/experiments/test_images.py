@@ -7,14 +7,7 @@ import pytest
 from orbitgp import datasets, files
 from orbitgp.datasets import ImageData
 from orbitgp.files import DamagedFile
-from orbitgp_paper.experiments.images import (
-    ARRAYS,
-    dataset_digest,
-    image_counts,
-    make_dataset,
-    read_dataset,
-    write_dataset,
-)
+from orbitgp_paper.experiments.images import dataset_digest, image_counts, make_dataset, read_dataset, write_dataset
 from orbitgp_paper.spec import Dataset, parse_dataset
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -98,20 +91,13 @@ def test_a_digest_stands_for_settings_code_and_the_users_file(mine: Path, monkey
 
 
 @pytest.mark.parametrize("kind", SETTINGS)
-def test_a_data_set_comes_back_to_the_bit(tmp_path: Path, kind: str) -> None:
-    made = make_dataset(dataset(kind))
-    path = tmp_path / "data" / "mine.npz"
-    write_dataset(path, made)
-    read = read_dataset(path)
+def test_a_data_set_comes_back_to_the_bit_and_has_the_same_bytes_each_time(tmp_path: Path, kind: str) -> None:
+    for name in ("mine", "again"):
+        write_dataset(tmp_path / "data" / f"{name}.npz", made := make_dataset(dataset(kind)))
+    read = read_dataset(tmp_path / "data" / "mine.npz")
     assert_same(read, made)
     assert read.name == "mine"
-    stored = files.read_npz(path, ARRAYS)
-    assert {name: stored[name].dtype for name in ("train_images", "test_images")} == dict.fromkeys(
-        ("train_images", "test_images"), np.dtype(np.uint8 if kind == "mnist" else np.float32)
-    )
-    first = path.read_bytes()
-    write_dataset(path, make_dataset(dataset(kind)))
-    assert path.read_bytes() == first
+    assert (tmp_path / "data" / "mine.npz").read_bytes() == (tmp_path / "data" / "again.npz").read_bytes()
 
 
 def test_every_byte_is_exact_as_a_float(tmp_path: Path) -> None:
@@ -133,24 +119,12 @@ def file(tmp_path: Path, small_images: ImageData) -> Path:
     return tmp_path / "small.npz"
 
 
-@pytest.mark.parametrize("keep", [0, 10, 1000, -1])
-def test_half_a_file_is_named(file: Path, keep: int) -> None:
-    file.write_bytes(file.read_bytes()[:keep])
-    with pytest.raises(DamagedFile, match=str(file)):
-        read_dataset(file)
-
-
 @pytest.mark.parametrize(
     ("change", "says"),
     [
         ({"train_images": None}, "lacks the arrays train_images"),
-        ({"test_labels": None}, "lacks the arrays test_labels"),
-        ({"train_images": np.zeros((60, 8, 8), np.uint8)}, r"images must be \[N, H, W, C\], not \[60, 8, 8\]"),
         ({"train_images": np.full((60, 8, 8, 1), 2, np.float32)}, r"images must lie in \[0, 1\]"),
         ({"train_images": np.zeros((60, 8, 8, 1))}, "images must be float32, not float64"),
-        ({"train_images": np.zeros((60, 8, 8, 1), np.int16)}, "images must be floating, not int16"),
-        ({"train_labels": np.zeros(59, np.int64)}, "there are 60 images but 59 labels"),
-        ({"test_labels": np.zeros(30)}, "labels must be int64, not float64"),
         ({"test_images": np.zeros((30, 9, 9, 1), np.uint8)}, "training images are .* but test images"),
     ],
 )
@@ -159,8 +133,3 @@ def test_what_is_no_data_set_is_named(file: Path, change: dict[str, Any], says: 
     files.write_npz(file, {name: array for name, array in arrays.items() if array is not None})
     with pytest.raises(DamagedFile, match=f"{file} .*{says}"):
         read_dataset(file)
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"absent\.npz"):
-        read_dataset(tmp_path / "absent.npz")

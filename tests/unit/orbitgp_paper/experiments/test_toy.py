@@ -15,18 +15,14 @@ def result():
     return fit_toy(DATA)
 
 
-def test_the_invariant_surface_is_symmetric_and_the_plain_one_is_not(result):
+def test_the_invariant_surface_is_symmetric_the_plain_one_is_not_and_the_numbers_are_theirs(result):
     invariant, plain = (result.means[name].reshape(9, 9) for name in ("invariant", "plain"))
     np.testing.assert_allclose(invariant, invariant.T, atol=1e-10)
     assert np.abs(plain - plain.T).max() > 0.01
-
-
-def test_numbers_are_those_of_the_surfaces(result):
     assert list(result.metrics.model) == ["invariant", "plain"]
     for row in result.metrics.itertuples():
         error = np.sqrt(np.mean((result.means[row.model] - DATA.test.Y) ** 2))
         assert row.test_rmse == pytest.approx(error, rel=1e-12)
-        assert np.isfinite(row.log_marginal_likelihood)
 
 
 # ---- half by half ----

@@ -3,51 +3,37 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from matplotlib.figure import Figure
 
-from orbitgp_paper.figures.frames import finite, labels
-from orbitgp_paper.figures.limits import log_ticks, logarithmic, short, window
-from orbitgp_paper.figures.looks import KNOWN, looks
+from orbitgp_paper.figures.limits import finite, log_ticks, window
+from orbitgp_paper.figures.looks import KNOWN, labels, looks
 
 STEPS = np.arange(11.0)
+ANY, NAN = np.inf, np.nan
 
 
-def test_the_whole_is_shown_where_it_fits():
-    low, high = window(STEPS, np.linspace(0, 10, 11)[None])
-    assert low < 0 and high > 10
-
-
-def test_early_values_that_dwarf_the_rest_are_left_out():
-    values = np.r_[-1000.0, -500.0, np.linspace(0, 10, 9)][None]
-    low, high = window(STEPS, values)
-    assert -2 < low < 0 and 10 < high < 12
-
-
-def test_early_means_early_in_each_curve():
-    short_run = np.where(STEPS <= 1, [-1e6, 20] + [0] * 9, np.nan)
-    low, high = window(STEPS, np.stack([np.linspace(0, 10, 11), short_run]))
-    assert -1 < low < 2 and 20 < high < 22
-
-
-def test_a_worse_model_stays_on_the_axis():
-    better = 450e3 + np.linspace(0, 1e3, 11)
-    low, _ = window(STEPS, np.stack([better, better + 500, better - 60e3]))
-    assert low < 390e3
-
-
-def test_grotesque_values_stretch_no_axis():
-    sane = np.linspace(0, 10, 11)
-    spiked = np.where(STEPS == 7, -1e12, sane)
-    low, high = window(STEPS, np.stack([sane, sane + 1, spiked, np.full(11, 1e19)]))
-    assert low > -5 and high < 15
-
-
-def test_a_flat_curve_has_an_axis():
-    for log in (False, True):
-        low, high = window(STEPS, np.full((1, 11), 3.0), log=log)
-        assert low < 3 < high
-    low, high = window(STEPS, np.zeros((1, 11)))
-    assert low < 0 < high
+@pytest.mark.parametrize(
+    ("values", "low", "high"),
+    [
+        pytest.param([STEPS], (-ANY, 0), (10, ANY), id="the whole is shown where it fits"),
+        pytest.param([np.r_[-1e3, -500, 1.25 * STEPS[:9]]], (-2, 0), (10, 12), id="early values dwarf the rest"),
+        pytest.param([STEPS, np.r_[-1e6, 20, [NAN] * 9]], (-1, 2), (20, 22), id="early means early in each curve"),
+        pytest.param([1e3 * STEPS, 500 + 1e3 * STEPS, STEPS - 6e4], (-ANY, -6e4), (1e4, ANY), id="a worse model stays"),
+        pytest.param(
+            [STEPS, STEPS + 1, np.where(STEPS == 7, -1e12, STEPS), np.full(11, 1e19)],
+            (-5, ANY),
+            (0, 15),
+            id="grotesque values stretch no axis",
+        ),
+        pytest.param([np.full(11, 3.0)], (-ANY, 3), (3, ANY), id="a flat curve has an axis"),
+        pytest.param([np.zeros(11)], (-ANY, 0), (0, ANY), id="zero"),
+    ],
+)
+def test_window(values, low, high):
+    found = window(STEPS, np.stack(values))
+    assert low[0] < found[0] < low[1] and high[0] < found[1] < high[1]
+    if np.min(values) > 0:
+        found = window(STEPS, np.stack(values), log=True)
+        assert 0 < found[0] < low[1] and high[0] < found[1]
 
 
 @given(st.floats(1e-5, 1e4), st.floats(1.02, 1e6))
@@ -56,29 +42,6 @@ def test_logarithmic_axes_have_a_few_ticks(low, ratio):
     assert 2 <= len(ticks) <= 7
     assert all(low <= tick <= low * ratio for tick in ticks)
     assert len({f"{tick:.6g}" for tick in ticks}) == len(ticks)
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "texts"),
-    [
-        (1.2, 95, ["3", "10", "30"]),
-        (1.3, 3.1, ["1.5", "2", "3"]),
-        (2e-5, 2e-3, ["$10^{-4}$", "0.001"]),
-        (2e-5, 8e-5, [rf"${digit}\cdot10^{{-5}}$" for digit in (2, 3, 5, 7)]),
-    ],
-)
-def test_logarithmic_ticks_are_written_short(low, high, texts):
-    ax = Figure().add_subplot()
-    logarithmic(ax, low, high)
-    assert [ax.yaxis.get_major_formatter()(tick, 0) for tick in ax.get_yticks()] == texts
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0, "0"), (400, "400"), (2000, "2k"), (-1500, "−1.5k"), (2.5e6, "2.5M"), (-39490, "−39.5k"), (1e19, "1e+19")],
-)
-def test_numbers_are_short(value, text):
-    assert short(value) == text
 
 
 def test_models_look_the_same_in_every_figure_and_all_differ():
