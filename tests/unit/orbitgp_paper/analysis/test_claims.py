@@ -40,6 +40,7 @@ def tables():
         }
     )
     many = pd.DataFrame({"variant": [f"v{i}" for i in range(9)], "error_mean": np.arange(9.0), "n_seeds": 1})
+    many["elbo_mean"] = np.where(many.error_mean == 0, -np.inf, 1.0)
     return {"mnist": mnist, "many": many}
 
 
@@ -132,17 +133,12 @@ def test_what_cannot_be_measured_says_why(tables):
             ["many/v*/error_mean", "<", 9],
             "true of 9 among 9, the nearest to failing: many/v8/error_mean 8 (one seed) < 9",
         ),
+        (["many/v*/elbo_mean", ">", 9], "true of 0 among 9, the worst: many/v0/elbo_mean -inf (one seed) ≤ 9"),
         (["many/v*/error_mean", "<", 7.5], "true of 8 among 9, the worst: many/v8/error_mean 8 (one seed) ≥ 7.5"),
     ],
 )
 def test_evidence_has_the_numbers(tables, comparison, evidence):
     assert verdict(tables, all=[comparison])[1] == evidence
-
-
-def test_evidence_survives_infinity(tables):
-    tables["many"].loc[3, "error_mean"] = np.inf
-    state, evidence = verdict(tables, all=[["many/v*/error_mean", "<", 9]])
-    assert state == "fails" and "many/v3/error_mean inf (one seed) ≥ 9" in evidence
 
 
 @pytest.mark.parametrize("seeds", [2, 3, 8])
@@ -187,7 +183,6 @@ def test_the_best_of_several_may_be_so_by_chance(tables):
         ({}, "any"),
         ({"all": [["mnist/rbf/error_mean", "==", 3]]}, "=="),
         ({"all": [["mnist/rbf/error_mean", "<", "3"]]}, "to unpack"),
-        ({"all": [["toy/a:b/x", "<", 3]]}, "a row of toy is named by model"),
         ({"all": [["mnist/rbf/eror", "<", 3]]}, "mnist/rbf/eror: the table mnist has no column 'eror'"),
     ],
 )

@@ -111,41 +111,35 @@ def test_file_that_is_damaged_or_missing_is_named(write_run, name):
         read_runs([folder])
 
 
+HEAD = "step,elbo,test_error,test_nll\n"
+
+
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("content", "words"),
     [
-        ({"elbo": "high"}, "elbo must be a number, not 'high'"),
-        ({"seed": "0"}, "seed must be of type int"),
-        ({"diverged": "no"}, "diverged must be of type bool"),
-        ({"events": ["boom"]}, "an event must be a block of keys, not 'boom'"),
-        ({"parameters": []}, "parameters must be of type dict"),
-        ({"parameters": {"orbit.alpha": "wide"}}, "orbit.alpha must be a number"),
+        ({"elbo": "high"}, "final.*elbo must be a number, not 'high'"),
+        ({"seed": "0"}, "final.*seed must be of type int"),
+        ({"diverged": "no"}, "final.*diverged must be of type bool"),
+        ({"events": ["boom"]}, "final.*an event must be a block of keys, not 'boom'"),
+        ({"parameters": []}, "final.*parameters must be of type dict"),
+        ({"parameters": {"orbit.alpha": "wide"}}, "final.*orbit.alpha must be a number"),
+        ("step,elbo\n0,1\n", "metrics.*lacks the columns test_error, test_nll"),
+        (HEAD, "metrics.*has no rows"),
+        (f"{HEAD}5,,1,1\n3,1,1,1\n", "metrics.*step must increase"),
+        (f"{HEAD}0,high,1,1\n", "metrics.*elbo must be numbers, but holds 'high'"),
+        (f"{HEAD}0,1,1,1,9,9\n1,1,1\n0,1,2,3,4,5,6,7\n", "metrics.*is not a table"),
     ],
 )
-def test_final_that_is_not_what_it_should_be(write_run, changes, words):
+def test_numbers_that_are_not_what_they_should_be(write_run, content, words):
     folder = write_run()
-    edit(folder / "final.json", **changes)
-    with pytest.raises(DamagedFile, match=f"final.*{words}"):
+    if isinstance(content, dict):
+        edit(folder / "final.json", **content)
+    else:
+        (folder / "metrics.csv").write_text(content)
+    with pytest.raises(DamagedFile, match=words):
         read_runs([folder])
     (folder / "final.json").write_text("{}")
     with pytest.raises(DamagedFile, match=r"final\.json lacks experiment, variant"):
-        read_runs([folder])
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("step,elbo\n0,1\n", "lacks the columns test_error, test_nll"),
-        ("step,elbo,test_error,test_nll\n", "has no rows"),
-        ("step,elbo,test_error,test_nll\n5,,1,1\n3,1,1,1\n", "step must increase"),
-        ("step,elbo,test_error,test_nll\n0,high,1,1\n", "elbo must be numbers, but holds 'high'"),
-        ("step,elbo,test_error,test_nll\n0,1,1,1,9,9\n1,1,1\n0,1,2,3,4,5,6,7\n", "is not a table"),
-    ],
-)
-def test_metrics_that_are_not_what_they_should_be(write_run, text, words):
-    folder = write_run()
-    (folder / "metrics.csv").write_text(text)
-    with pytest.raises(DamagedFile, match=f"metrics.*{words}"):
         read_runs([folder])
 
 
