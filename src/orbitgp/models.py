@@ -247,7 +247,19 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
 
     def posterior(self) -> InvariantPosterior:
         """What the model predicts as it is now, with k_uu factorised once: for many predictions of one model."""
-        return InvariantPosterior(self)
+        return InvariantPosterior(
+            self.kernel,
+            self.inducing_variable.Z,
+            self.Kuu(),
+            self.q_mu,
+            self.q_sqrt,
+            whiten=self.whiten,
+            mean_function=self.mean_function,
+            scheme=self.scheme,
+            samples=self.prediction_samples,
+            seed=self.seed,
+            dtype=self.compute_dtype,
+        )
 
     @inherit_check_shapes
     def predict_f(

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow.base import InputData, MeanAndVariance, Module, TensorType
+from gpflow.functions import MeanFunction
 
 from orbitgp import checks
 from orbitgp._ops.blocks import map_blocks
 from orbitgp._ops.draw_kernels import DrawKernels
 from orbitgp._ops.precision import in_precision
 from orbitgp._ops.triangular import inverse_triangle
-
-if TYPE_CHECKING:
-    from orbitgp.models import InvariantSVGP
+from orbitgp.kernels import Invariant
+from orbitgp.schemes import Scheme
 
 PREDICTED_TOGETHER = 256  # inputs: all draws of a test set would not fit into memory
 
@@ -30,15 +28,39 @@ class InvariantPosterior(Module):
     by a term that falls with S. With a finite orbit under a finite scheme, both are exact.
     """
 
-    def __init__(self, model: InvariantSVGP) -> None:
+    def __init__(
+        self,
+        kernel: Invariant,
+        Z: TensorType,
+        Kuu: tf.Tensor,
+        q_mu: TensorType,
+        q_sqrt: TensorType,
+        *,
+        whiten: bool,
+        mean_function: MeanFunction,
+        scheme: Scheme,
+        samples: int,
+        seed: int,
+        dtype: tf.DType,
+    ) -> None:
+        """
+        :param Z: [M, D]
+        :param Kuu: [M, M]
+        :param q_mu: [M, P]
+        :param q_sqrt: [1 or P, M, M]
+        :param samples: S, where a prediction does not say otherwise.
+        :param seed: decides u, likewise.
+        :param dtype: in which the orbit and the base kernel are evaluated.
+        """
         super().__init__()
-        self._model = model
-        self._whitener = inverse_triangle(tf.linalg.cholesky(model.Kuu()))  # W = L⁻¹
-        mean, root = tf.convert_to_tensor(model.q_mu), tf.convert_to_tensor(model.q_sqrt)
-        self._mean = mean if model.whiten else tf.matmul(self._whitener, mean)  # [M, P], of v = L⁻¹ u
-        self._root = root if model.whiten else tf.matmul(self._whitener, root)  # [1 or P, M, M]
-        base = in_precision(model.kernel.base, model.compute_dtype)
-        self._kernels = DrawKernels(base, tf.cast(model.inducing_variable.Z, model.compute_dtype))
+        self._orbit, self._scheme, self._shift = kernel.orbit, scheme, mean_function
+        self._samples, self._seed, self._dtype = samples, seed, dtype
+        self._whitener = inverse_triangle(tf.linalg.cholesky(Kuu))  # W = L⁻¹
+        mean, root = tf.convert_to_tensor(q_mu), tf.convert_to_tensor(q_sqrt)
+        self._mean = mean if whiten else tf.matmul(self._whitener, mean)  # [M, P], of v = L⁻¹ u
+        self._root = root if whiten else tf.matmul(self._whitener, root)  # [1 or P, M, M]
+        self._base = in_precision(kernel.base, dtype)
+        self._kernels = DrawKernels(self._base, tf.cast(Z, dtype))
 
     def draw(self, X: TensorType, samples: int | None = None, seed: TensorType | None = None) -> tf.Tensor:
         """
@@ -47,11 +69,9 @@ class InvariantPosterior(Module):
         :param seed: [2] integers that decide u; fixed if None, so that predictions do not change by themselves.
         :return: [N, S, D], t(x, u_s): the points whose average stands for the orbit's.
         """
-        model = self._model
-        samples = model.prediction_samples if samples is None else checks.integer("samples", samples, least=1)
-        seed = tf.constant([model.seed, -1]) if seed is None else tf.convert_to_tensor(seed)
-        X = tf.cast(X, model.compute_dtype)
-        return model.scheme.draw_for_prediction(model.kernel.orbit, X, samples, seed)
+        samples = self._samples if samples is None else checks.integer("samples", samples, least=1)
+        seed = tf.constant([self._seed, -1]) if seed is None else tf.convert_to_tensor(seed)
+        return self._scheme.draw_for_prediction(self._orbit, tf.cast(X, self._dtype), samples, seed)
 
     @check_shapes("drawn: [N, G, n, D]", "weights: [K, G]", "return[0]: [N, K, P]", "return[1]: [N, K, K, Q]")
     def functionals(self, drawn: TensorType, weights: TensorType) -> MeanAndVariance:
@@ -92,7 +112,7 @@ class InvariantPosterior(Module):
         """
         predict = self._joint if full_cov else self._marginal
         mean, variance = predict(tf.convert_to_tensor(Xnew), samples, seed)
-        mean += self._model.mean_function(tf.cast(Xnew, mean.dtype))
+        mean += self._shift(tf.cast(Xnew, mean.dtype))
         return mean, _between_outputs(variance, full_cov) if full_output_cov else variance
 
     @check_shapes("X: [N, D]", "X2: [N, D]", "return[0]: [N, P]", "return[1]: [N, P]")
@@ -107,12 +127,11 @@ class InvariantPosterior(Module):
         :param samples: and
         :param seed: as in :meth:`draw`.
         """
-        shift = self._model.mean_function
 
         def predict(number: tf.Tensor, rows: tf.Tensor, rows2: tf.Tensor) -> MeanAndVariance:
             drawn = tf.stack([self.draw(side, samples, seed) for side in (rows, rows2)], axis=1)
             mean, variance = self._single(drawn, [[1.0, -1.0]])
-            return mean + shift(tf.cast(rows, mean.dtype)) - shift(tf.cast(rows2, mean.dtype)), variance
+            return mean + self._shift(tf.cast(rows, mean.dtype)) - self._shift(tf.cast(rows2, mean.dtype)), variance
 
         return map_blocks(predict, (X, X2), PREDICTED_TOGETHER, (self._mean.dtype,) * 2)
 
@@ -130,13 +149,12 @@ class InvariantPosterior(Module):
 
     def _joint(self, X: tf.Tensor, samples: int | None, seed: TensorType | None) -> MeanAndVariance:
         """Mean [N, P], and covariance between inputs [P, N, N]."""
-        model, drawn = self._model, self.draw(X, samples, seed)
-        base, dtype = in_precision(model.kernel.base, model.compute_dtype), self._mean.dtype
-        Kff = tf.cast(tf.reduce_mean(base(drawn, drawn), axis=[1, 3]), dtype)
+        drawn, dtype = self.draw(X, samples, seed), self._mean.dtype
+        Kff = tf.cast(tf.reduce_mean(self._base(drawn, drawn), axis=[1, 3]), dtype)
         phi = tf.cast(self._kernels(drawn[:, None])[1][:, 0], dtype) @ tf.transpose(self._whitener)  # [N, M]
         spread = tf.matmul(phi[None], self._root)
         covariance = Kff - tf.matmul(phi, phi, transpose_b=True) + tf.matmul(spread, spread, transpose_b=True)
-        return phi @ self._mean, tf.broadcast_to(covariance, [model.num_latent_gps, *tf.unstack(tf.shape(Kff))])
+        return phi @ self._mean, tf.broadcast_to(covariance, [self._mean.shape[1], *tf.unstack(tf.shape(Kff))])
 
 
 def _between_groups(Kaa: tf.Tensor, drawn: TensorType) -> tf.Tensor:
