@@ -96,11 +96,10 @@ def write_claims(verdicts: pd.DataFrame, stem: Path, caption: str) -> list[Path]
     :param stem: path of the files without their endings.
     :return: the files, ``.csv`` and ``.md``.
     """
-    stem = Path(stem)
     counts = ", ".join(f"{(verdicts['verdict'] == verdict).sum()} {many}" for verdict, many in VERDICTS.items())
-    rows = [[str(cell) for cell in row] for row in verdicts[list(COLUMNS)].itertuples(index=False, name=None)]
+    rows = [[str(cell) for cell in row] for row in verdicts.itertuples(index=False, name=None)]
     text = f"{markdown(caption)} Of {len(verdicts)} claims: {counts}.\n\n"
-    write_csv(verdicts[list(COLUMNS)], beside(stem, ".csv"))
+    write_csv(verdicts, beside(stem, ".csv"))
     files.write_text(beside(stem, ".md"), text + markdown_table(COLUMNS, rows, [False] * len(COLUMNS)))
     return [beside(stem, ".csv"), beside(stem, ".md")]
 

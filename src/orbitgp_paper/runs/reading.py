@@ -70,7 +70,9 @@ def read_runs(folders: Iterable[Path]) -> Runs:
 
 def _read_run(folder: Path) -> tuple[dict[str, Any], pd.DataFrame]:
     final = _read_block(folder / "final.json", FINAL)
-    _check_identity(folder, final)
+    wanted = (final["experiment"], final["variant"], f"seed{final['seed']}")
+    if folder.absolute().parts[-3:] != wanted:  # a folder that was copied must not pass for another run
+        raise DamagedFile(f"{folder / 'final.json'} is of {'/'.join(wanted)}, not of the folder that it lies in")
     origin = _read_block(folder / "provenance.json", ("wall_s", "device", "files"))
     spec = _read_spec(folder / "config.yaml")
     identity = {key: final[key] for key in ("experiment", "variant", "label", "seed")} | {
@@ -126,13 +128,6 @@ def _read_spec(path: Path) -> RunSpec:
         return read_spec(path)
     except ConfigError as error:
         raise DamagedFile(f"{error}; this is not the specification of a run") from error
-
-
-def _check_identity(folder: Path, final: Mapping[str, Any]) -> None:
-    """A folder that was copied to another name must not pass for another run."""
-    wanted = (final["experiment"], final["variant"], f"seed{final['seed']}")
-    if folder.absolute().parts[-3:] != wanted:
-        raise DamagedFile(f"{folder / 'final.json'} is of {'/'.join(wanted)}, not of the folder that it lies in")
 
 
 def _read_metrics(path: Path) -> pd.DataFrame:
