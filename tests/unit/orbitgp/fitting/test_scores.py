@@ -6,7 +6,6 @@ from scipy.stats import norm
 
 from orbitgp import orbits
 from orbitgp.fitting.scores import Tester, WholeBound, named_parameters
-from orbitgp.models import Quadratic
 from orbitgp.schemes import FullOrbit, Groups
 
 
@@ -69,28 +68,21 @@ def test_a_compiled_score_is_the_eager_one(make_model, regression):
 # -- all training data ---------------------------------------------------------------------------------------------
 
 
+def assert_close(found, expected):
+    for mine, theirs in zip(parts(found), parts(expected), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-10)
+
+
 @pytest.mark.parametrize("batch", [4, 15, 99])
-def test_parts_add_up_to_the_whole(batch, make_model, regression, eagerly):
-    model = make_model()
-    expected = model.quadratic(regression, [0, 0])
-    for found, whole in zip(
-        parts(WholeBound(model, *regression, batch)(seed=3, pass_number=0)), parts(expected), strict=True
-    ):
-        np.testing.assert_allclose(found, whole, rtol=1e-9, atol=1e-10)
-
-
-def test_parts_add_up_without_a_number_of_data_and_with_a_table(make_model, regression, signs, eagerly):
-    model = make_model()
-    model.num_data = None
-    for found, whole in zip(
-        parts(WholeBound(model, *regression, 4)(0, 0)), parts(model.quadratic(regression, [0, 0])), strict=True
-    ):
-        np.testing.assert_allclose(found, whole, rtol=1e-9, atol=1e-10)
-    table = make_model("table")
+def test_parts_add_up_to_the_whole_also_without_a_number_of_data_and_with_a_table(
+    batch, make_model, regression, signs, eagerly
+):
+    model, table = make_model(), make_model("table")
     table.likelihood._tilt.values.assign(np.random.default_rng(0).uniform(0.5, 2, (15, 1)))
-    whole = table.quadratic((*signs, np.arange(15)), [0, 0])
-    for found, expected in zip(parts(WholeBound(table, *signs, 4)(0, 0)), parts(whole), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
+    assert_close(WholeBound(model, *regression, batch)(seed=3, pass_number=0), model.quadratic(regression, [0, 0]))
+    assert_close(WholeBound(table, *signs, batch)(0, 0), table.quadratic((*signs, np.arange(15)), [0, 0]))
+    model.num_data = None
+    assert_close(WholeBound(model, *regression, batch)(0, 0), model.quadratic(regression, [0, 0]))
 
 
 def test_compiled_parts_of_two_sizes_are_the_eager_ones(make_model, regression):
@@ -100,9 +92,7 @@ def test_compiled_parts_of_two_sizes_are_the_eager_ones(make_model, regression):
     tf.config.run_functions_eagerly(True)
     expected = whole(1, 2)
     tf.config.run_functions_eagerly(False)
-    assert isinstance(found, Quadratic)
-    for mine, theirs in zip(parts(found), parts(expected), strict=True):
-        np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-10)
+    assert_close(found, expected)
 
 
 def test_passes_and_seeds_have_draws_of_their_own_and_are_unbiased(make_model, regression, eagerly):

@@ -49,7 +49,7 @@ def test_values_against_plain_loops(base, points):
 
 
 @pytest.mark.parametrize("base", BASES)
-def test_gradients_of_draws_points_and_parameters_against_finite_differences(base, points):
+def test_gradients_of_draws_points_and_parameters_against_finite_differences(base, points, assert_slopes_match):
     kernel = BASES[base]()
     drawn, Z = (tf.Variable(tensor) for tensor in points)
     rng = np.random.default_rng(1)
@@ -58,15 +58,4 @@ def test_gradients_of_draws_points_and_parameters_against_finite_differences(bas
     def value():
         return tf.add_n([tf.reduce_sum(w * K) for w, K in zip(weights, DrawKernels(kernel, Z)(drawn), strict=True)])
 
-    variables = [drawn, Z, *kernel.trainable_variables]
-    with tf.GradientTape() as tape:
-        here = value()
-    for variable, gradient in zip(variables, tape.gradient(here, variables), strict=True):
-        start, direction, step = variable.numpy(), rng.normal(size=variable.shape), 1e-6
-        ends = []
-        for sign in (1, -1):
-            variable.assign(start + sign * step * direction)
-            ends.append(value().numpy())
-        variable.assign(start)
-        slope = np.sum(direction * tf.convert_to_tensor(gradient))
-        np.testing.assert_allclose(slope, (ends[0] - ends[1]) / (2 * step), rtol=1e-6, atol=1e-7)
+    assert_slopes_match(value, [drawn, Z, *kernel.trainable_variables], rtol=1e-6, atol=1e-7)

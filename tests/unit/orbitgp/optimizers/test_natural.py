@@ -156,17 +156,6 @@ def test_the_covariance_stays_positive_whatever_the_batch_says(make_model):
     assert naive  # a plain step would have left the cone
 
 
-def test_a_start_from_some_of_the_data(make_model):
-    posterior = NaturalPosterior(make_model())
-    quadratic = random_quadratic(np.random.default_rng(0))
-    posterior.start(quadratic.linear, quadratic.ceiling)
-    expected = np.eye(6) + quadratic.ceiling
-    np.testing.assert_array_equal(posterior.precision, expected)
-    np.testing.assert_array_equal(posterior.ceiling, expected)
-    np.testing.assert_allclose(posterior.factor @ tf.transpose(posterior.factor), expected, rtol=1e-10)
-    np.testing.assert_allclose(posterior.mean, np.linalg.solve(expected, quadratic.linear), rtol=1e-9)
-
-
 @pytest.mark.parametrize(("rho", "steps"), [(1.0, 30), (0.4, 80)])
 def test_steps_on_one_quadratic_lead_to_its_best_q(rho, steps, make_model, regression):
     model = make_model()
@@ -180,7 +169,7 @@ def test_steps_on_one_quadratic_lead_to_its_best_q(rho, steps, make_model, regre
     np.testing.assert_allclose(model.q_sqrt[0], root, atol=1e-9)
 
 
-def test_a_small_step_is_the_natural_gradient_to_first_order(make_model, regression):
+def test_a_small_step_is_the_natural_gradient_to_first_order(make_model, exact_twin, regression):
     """GPflow's natural gradient, which moves natural parameters, on its own SVGP of the same problem."""
     start = make_model()
     quadratic = start.quadratic(regression, SEED)
@@ -194,15 +183,7 @@ def test_a_small_step_is_the_natural_gradient_to_first_order(make_model, regress
         posterior = NaturalPosterior(model)
         advance(posterior, quadratic, rho)
         posterior.write_back()
-        twin = gpflow.models.SVGP(
-            start.kernel,
-            start.likelihood,
-            start.inducing_variable,
-            num_latent_gps=2,
-            num_data=start.num_data,
-            q_mu=start.q_mu.numpy(),
-            q_sqrt=np.tile(start.q_sqrt, (2, 1, 1)),
-        )
+        twin = exact_twin(start)
         gpflow.optimizers.NaturalGradient(rho).minimize(
             twin.training_loss_closure(regression, compile=False), [(twin.q_mu, twin.q_sqrt)]
         )
@@ -212,8 +193,3 @@ def test_a_small_step_is_the_natural_gradient_to_first_order(make_model, regress
     # half the step: half the move, a quarter of the difference
     assert moves[1] / moves[0] == pytest.approx(0.5, abs=0.05)
     assert distances[1] / distances[0] == pytest.approx(0.25, abs=0.05)
-
-
-def test_another_scale_is_named(make_model):
-    with pytest.raises(ValueError, match=r"scale must be one of 'ceiling', 'precision', got 'mean'"):
-        NaturalPosterior(make_model(), scale="mean")
