@@ -1,6 +1,6 @@
 """The numbers that the benchmarks report are right; how fast they are, is no matter of tests."""
 
-import importlib.util
+import importlib
 import sys
 from argparse import Namespace
 from pathlib import Path
@@ -23,23 +23,12 @@ from orbitgp.schemes import Groups
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module")
-def benchmark():
-    """The benchmarks as modules, by name."""
-
-    def load(name):
-        spec = importlib.util.spec_from_file_location(f"benchmark_{name}", ROOT / "benchmarks" / f"{name}.py")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = module  # where dataclasses look their module up
-        spec.loader.exec_module(module)
-        return module
-
-    return load
-
-
-@pytest.fixture(autouse=True)
-def in_the_repository(monkeypatch):
+@pytest.fixture
+def benchmark(monkeypatch):
+    """The benchmarks as modules, by name, in the repository."""
     monkeypatch.chdir(ROOT)
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    return importlib.import_module
 
 
 # -- steps ---------------------------------------------------------------------------------------------------------
@@ -79,16 +68,6 @@ def test_a_step_of_each_experiment_can_be_timed(benchmark, run):
         found = gpu.parts(optimiser, repeats=1)
         assert list(found) == ["draws and kernel", "solves", "backward", "q and updates"]
         assert np.all(np.isfinite(list(found.values())))
-
-
-def test_a_table_measured_anew_leaves_the_others_as_they_are(benchmark, tmp_path, monkeypatch):
-    gpu = benchmark("gpu")
-    monkeypatch.setattr(gpu, "TABLES", {"tricks": lambda given: [{"table": "trick", "name": "all", "value": 1.0}]})
-    earlier = [{"table": table, "name": "earlier", "value": 2.0} for table in ("trick", "variant")]
-    pd.DataFrame(earlier).assign(command="old", device="old").to_csv(tmp_path / "gpu.csv", index=False)
-    found = gpu.measured(Namespace(only=["tricks"], folder=tmp_path), "new")
-    rows = list(zip(found.table, found.name, found.command, strict=True))
-    assert rows == [("variant", "earlier", "old"), ("trick", "all", "new")]
 
 
 def test_the_time_to_the_papers_error_is_read_from_the_runs(benchmark, tmp_path):
