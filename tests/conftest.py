@@ -18,8 +18,9 @@ settings.register_profile("patient", deadline=None, suppress_health_check=[Healt
 settings.load_profile("patient")
 
 
-#: files that take longest, begun first so that both workers end together
-LONGEST = ("slurm/test_smoke_on_slurm", "slurm/test_faults_on_slurm", "faults/test_trainings", "workflow/", "faults/")
+#: files that take longest, begun first so that both workers end together; trainings that are timed not beside a Slurm
+#: that is full of them
+LONGEST = ("faults/test_trainings", "slurm/test_faults_on_slurm", "faults/", "slurm/", "workflow/")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
