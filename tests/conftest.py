@@ -18,19 +18,23 @@ settings.register_profile("patient", deadline=None, suppress_health_check=[Healt
 settings.load_profile("patient")
 
 
-#: files that take longest, begun first so that both workers end together; trainings that are timed not beside a Slurm
-#: that is full of them
-LONGEST = ("faults/test_trainings", "slurm/test_faults_on_slurm", "faults/", "slurm/", "workflow/")
+#: files in the order in which they begin, the longest first so that both workers end together; trainings that are timed
+#: not beside a Slurm that is full of them
+ORDER = (
+    "faults/test_trainings",
+    "slurm/test_faults_on_slurm",
+    "faults/",
+    "slurm/",
+    "workflow/",
+    "browser/",
+    "repository/",
+)
+ORDER += ("orbitgp/test_models", "runs/test_train", "test_steps", "test_figures", "unit/")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files first, the unit tests last."""
-
-    def rank(item: pytest.Item) -> int:
-        path = item.path.as_posix()
-        return next((i for i, name in enumerate(LONGEST) if name in path), len(LONGEST) + ("/unit/" in path))
-
-    items.sort(key=rank)
+    items.sort(key=lambda item: next(i for i, name in enumerate(ORDER) if name in item.path.as_posix()))
 
 
 @pytest.fixture(scope="session")

@@ -17,10 +17,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PARTS = ("Snakefile", "config", "environment.yml", "profiles", "pyproject.toml", "src", "workflow")
 
-# a process that has loaded Snakemake, and forks for each plan: to load it takes longer than to plan
-PLANNER = multiprocessing.get_context("forkserver")
-PLANNER.set_forkserver_preload(
-    ["snakemake.cli", "snakemake.dag", "snakemake.workflow", "pandas", "pydantic", "scipy.stats"]
+# a process that has loaded Snakemake and TensorFlow, and forks for each plan and training: to load takes longer
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(
+    ["snakemake.cli", "snakemake.dag", "snakemake.workflow", "pandas", "scipy.stats", "orbitgp_paper.runs.train"]
 )
 
 
@@ -64,7 +64,7 @@ class Workspace:
         """What Snakemake says it would do."""
         with tempfile.NamedTemporaryFile("r", encoding="utf-8") as said:
             given = (self.folder, ("--dry-run", *_with_size(arguments)), self.environment(**variables), said.name)
-            process = PLANNER.Process(target=_snakemake, args=given)
+            process = FORKS.Process(target=_snakemake, args=given)
             process.start()
             process.join(300)
             text = said.read()

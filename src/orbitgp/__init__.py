@@ -31,7 +31,6 @@ _HOMES = {
 _MODULES = ("datasets", "inducing", "insensitivity", "kernels", "likelihoods", "models", "orbits", "schemes")
 
 __all__ = sorted([*_HOMES, *_MODULES, "__version__"])
-__version__ = version("orbitgp")
 
 
 def __getattr__(name: str) -> Any:
@@ -39,6 +38,8 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     if name in _MODULES:
         return import_module(f"{__name__}.{name}")
+    if name == "__version__":
+        return version(__name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -1,11 +1,11 @@
 """What the tests of faults share: a training, and one like it that nobody disturbs."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from faults.trainings import Server, Training
+from faults.trainings import Training
 
 from orbitgp_paper.experiments.images import write_dataset
 
@@ -13,14 +13,7 @@ STEPS = 120
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[Server]:
-    started = Server()
-    yield started
-    started.stop()
-
-
-@pytest.fixture(scope="session")
-def make_training(server: Server, small_spec: Callable[..., Any], small_images: Any) -> Callable[..., Training]:
+def make_training(small_spec: Callable[..., Any], small_images: Any) -> Callable[..., Training]:
     """
     Trainings, each in a folder of its own, of a specification with changes: in graphs as the workflow's are, with a
     row of metrics and a checkpoint every five steps.
@@ -29,7 +22,7 @@ def make_training(server: Server, small_spec: Callable[..., Any], small_images: 
     def make(base: Path, **changes: Any) -> Training:
         base.mkdir(parents=True, exist_ok=True)
         changes = {"optimiser": {"steps": STEPS}, "evaluation": {"count": STEPS // 5}} | changes
-        training = Training(base, small_spec(**changes), server)
+        training = Training(base, small_spec(**changes))
         write_dataset(training.images, small_images)
         return training
 

@@ -94,11 +94,11 @@ def test_ten_kills_lose_nothing(training: Training, undisturbed: Training) -> No
         story.append(f"loading TensorFlow, {(delay := dice.uniform(0.0, 5.0)):.3f} s")
         kill_while_loading(training, delay)
     for moment in eight_moments(dice):
-        child = training.start(HELD.format(file=moment.held_at, until="never"))
-        training.wait_for(child, lambda moment=moment: moment.happened(training))
+        process = training.start(HELD.format(file=moment.held_at, until="never"))
+        training.wait_for(process, lambda moment=moment: moment.happened(training))
         time.sleep(moment.delay)
-        child.kill()
-        assert child.wait() == -signal.SIGKILL, (moment, training.told())
+        process.kill()
+        assert training.end(process) == -signal.SIGKILL, (moment, training.told())
         began.append(training.resumed_at())
         story.append(f"{moment.name}, {moment.delay:.3f} s: from step {began[-1]} to {training.rows()[-1:]}")
     assert len(story) == 1 + 10
@@ -118,11 +118,11 @@ def test_a_kill_loses_nothing_of_a_step_that_xla_compiles(
     """As the paper's size has it. What a kill leaves is what lies on the disk in that moment: it is copied."""
     whole, killed = (make_training(tmp_path / name, compile=True) for name in ("undisturbed", "killed"))
     at = 5 * random.SystemRandom().randrange(2, STEPS // 5)
-    child = whole.start(HELD.format(file=f"checkpoint-{at:09d}.npz", until=tmp_path / "go"))
-    whole.wait_for(child, lambda: "held" in whole.spoken())
+    process = whole.start(HELD.format(file=f"checkpoint-{at:09d}.npz", until=tmp_path / "go"))
+    whole.wait_for(process, lambda: "held" in whole.spoken())
     shutil.copytree(whole.checkpoints, killed.checkpoints)
     (tmp_path / "go").touch()
-    assert child.wait() == 0, (at, whole.told())
+    assert whole.end(process) == 0, (at, whole.told())
     assert killed.run() == 0, (at, killed.told())
     assert killed.resumed_at() == at - 5, (at, killed.told())
     assert killed.results() == whole.results(), at
@@ -240,12 +240,12 @@ def test_asked_to_stop_or_out_of_memory_it_loses_nothing(training: Training, und
         # when it is asked to stop, there is no checkpoint but that which the signal calls for
         training.checkpoint_every = 1e9 if hit.number else 0.0
         training.said.unlink(missing_ok=True)
-        child, asked = training.start(hit.inject), 0.0
+        process, asked = training.start(hit.inject), 0.0
         if hit.number:
-            training.wait_for(child, lambda: "now" in training.spoken())
+            training.wait_for(process, lambda: "now" in training.spoken())
             asked = time.monotonic()
-            child.kill(hit.number)
-        assert child.wait(SLURM_KILLS_AFTER if hit.number else 400.0) == 1, training.told()
+            os.kill(process.pid or 0, hit.number)
+        assert training.end(process, SLURM_KILLS_AFTER if hit.number else 400.0) == 1, training.told()
         if hit.inject == LONG_STEP:
             assert 1.0 < time.monotonic() - asked < SLURM_KILLS_AFTER - stopping.GRACE
         assert hit.reason in last_line(training), training.told()
@@ -307,10 +307,10 @@ def test_a_full_disk_while_it_trains_and_when_it_writes_its_results(
         (training.folder / name).write_bytes(content)
     for inject in (SLOWLY, AT_THE_END.format(disk=small_disk)):
         training.said.unlink(missing_ok=True)
-        child = training.start(inject)
-        training.wait_for(child, lambda: "now" in training.spoken())
+        process = training.start(inject)
+        training.wait_for(process, lambda: "now" in training.spoken())
         filler = fill(small_disk)
-        assert child.wait() == 1, training.told()
+        assert training.end(process) == 1, training.told()
         assert "No space left on device" in training.told()  # on the full disk too, and as whole as it could be
         assert {path.name: path.read_bytes() for path in training.folder.iterdir()} == earlier
         kept = sorted(training.checkpoints.glob("*/checkpoint-*.npz"))
@@ -343,10 +343,10 @@ for name in ("replace", "fsync"):
 def test_a_clock_that_jumps_a_slow_disk_and_a_gpu_that_is_not_there(training: Training, undisturbed: Training) -> None:
     training.gpus = 1
     hidden = {"CUDA_VISIBLE_DEVICES": "-1"}  # those that there may be
-    child = training.start(SLOWLY + ODD, **hidden)
-    training.wait_for(child, lambda: len(training.rows()) > 4)
-    child.kill()
-    child.wait()
+    process = training.start(SLOWLY + ODD, **hidden)
+    training.wait_for(process, lambda: len(training.rows()) > 4)
+    process.kill()
+    process.join()
     kept = sorted(training.checkpoints.glob("*/checkpoint-*.npz"))
     for path, date in zip(kept, (4e9, 3.9e9), strict=True):  # in the years 2096 and 2093, the newer one first
         os.utime(path, (date, date))

@@ -1,22 +1,23 @@
 """Trainings to be disturbed, as processes of their own."""
 
-import json
 import os
 import re
-import signal
+import runpy
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from workspaces import FORKS, ROOT
 
 from orbitgp_paper.config import canonical
 
-ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "workflow" / "scripts" / "train.py"
 SAME = ("metrics.csv", "final.json", "params.npz", "config.yaml")  # in every run of one specification
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2", "CUDA_VISIBLE_DEVICES": "-1"}
 
@@ -53,28 +54,23 @@ def mounted(place: Path, options: str) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
-class Child:
-    """A running training."""
-
-    def __init__(self, pid: int, code: Callable[[], int]) -> None:
-        self.pid, self._code, self.ended = pid, code, False
-
-    def kill(self, number: int = signal.SIGKILL) -> None:
-        os.kill(self.pid, number)
-
-    def wait(self, seconds: float = 400.0) -> int:
-        """How it ended, as subprocess has it; one that has not ended by then is killed."""
-        if not wait_until(lambda: not alive(self.pid), lambda: True, seconds):
-            self.kill()
-        self.ended = True
-        return self._code()
+def _train(said: Path, inject: str, variables: dict[str, str], options: list[str]) -> None:
+    """workflow/scripts/train.py, after the fault that is to be injected, in a process that has TensorFlow loaded."""
+    with open(said, "ab") as file:
+        for stream in (1, 2):
+            os.dup2(file.fileno(), stream)
+    os.environ.update(QUIET | variables)
+    exec(inject, {})
+    sys.argv[:] = [str(SCRIPT), *options]
+    sys.path.insert(0, str(SCRIPT.parent))
+    runpy.run_path(str(SCRIPT), run_name="__main__")
 
 
 class Training:
     """One run in a folder of its own, and all that it takes to make it."""
 
-    def __init__(self, base: Path, spec: Any, server: "Server") -> None:
-        self.base, self.spec, self.server = base, spec, server
+    def __init__(self, base: Path, spec: Any) -> None:
+        self.base, self.spec = base, spec
         self.folder = base / "results" / "small" / "rotation" / "seed3"
         self.checkpoints, self.log, self.said = base / "checkpoints", base / "train.log", base / "said.txt"
         self.images, self.gpus = base / "small.npz", 0
@@ -85,24 +81,34 @@ class Training:
         given |= {"checkpoints": self.checkpoints, "checkpoint-every": self.checkpoint_every, "gpus": self.gpus}
         return [word for name, value in given.items() for word in (f"--{name}", str(value))]
 
-    def start(self, inject: str = "", **variables: str) -> Child:
+    def start(self, inject: str = "", **variables: str) -> BaseProcess:
         """Begins, without the seconds that loading TensorFlow takes; what it logs from now on is of this attempt."""
         self._before = len(self.logged())
-        return self.server.start(self, inject, variables)
+        process = FORKS.Process(target=_train, args=(self.said, inject, variables, self.options()), daemon=True)
+        process.start()
+        return process
 
     def start_anew(self) -> subprocess.Popen[bytes]:
         """Begins as the workflow does."""
-        command = [sys.executable, "workflow/scripts/train.py", *self.options()]
         with open(self.said, "ab") as said:
-            return subprocess.Popen(command, cwd=ROOT, env=os.environ | QUIET, stdout=said, stderr=said)
+            command = [sys.executable, str(SCRIPT), *self.options()]
+            return subprocess.Popen(command, env=os.environ | QUIET, stdout=said, stderr=said)
 
     def run(self, inject: str = "", **variables: str) -> int:
         """Begins, and waits for the end."""
-        return self.start(inject, **variables).wait()
+        return self.end(self.start(inject, **variables))
 
-    def wait_for(self, child: Child, happened: Callable[[], Any]) -> None:
+    def end(self, process: BaseProcess, seconds: float = 400.0) -> int:
+        """How it ends, as subprocess has it; one that has not ended by then is killed."""
+        process.join(seconds)
+        process.kill()
+        process.join()
+        assert process.exitcode is not None
+        return process.exitcode
+
+    def wait_for(self, process: BaseProcess, happened: Callable[[], Any]) -> None:
         """Until something happens in the attempt, which must live so long."""
-        assert wait_until(happened, lambda: alive(child.pid)), self.told()
+        assert wait_until(happened, process.is_alive), self.told()
 
     def logged(self) -> str:
         return self.log.read_text(encoding="utf-8") if self.log.exists() else ""
@@ -130,40 +136,3 @@ class Training:
 
     def results(self) -> dict[str, bytes]:
         return {name: (self.folder / name).read_bytes() for name in SAME}
-
-
-class Server:
-    """tests/faults/server.py at work."""
-
-    def __init__(self) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("server.py"))],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=os.environ | QUIET,
-            text=True,
-        )
-        assert self._line() == "ready"
-        self.child: Child | None = None
-
-    def start(self, training: Training, inject: str, variables: dict[str, str]) -> Child:
-        if self.child and not self.child.ended:  # left by a test that failed
-            self.child.kill()
-            self.child.wait()
-        request = {"said": str(training.said), "options": training.options(), "inject": inject, "variables": variables}
-        assert self.process.stdin
-        self.process.stdin.write(json.dumps(request) + "\n")
-        self.process.stdin.flush()
-        self.child = Child(int(self._line()), lambda: int(self._line()))
-        return self.child
-
-    def _line(self) -> str:
-        assert self.process.stdout
-        return self.process.stdout.readline().strip()
-
-    def stop(self) -> None:
-        assert self.process.stdin and self.process.stdout
-        self.process.stdin.close()
-        self.process.wait(60)
-        self.process.stdout.close()

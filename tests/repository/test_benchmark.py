@@ -197,7 +197,7 @@ def test_the_noise_of_a_gradient_is_that_of_a_slow_loop(benchmark):
         ),
         (
             "batches",
-            {"RUNS": {"one": ("parity", "rotation_90_from_60")}, "SHARES": (0.0, 0.5)},
+            {"RUNS": {"one": ("parity", "rotation_90_from_20")}, "SHARES": (0.0, 0.5)},
             "--images 60 --inducing 5 --draws 2 --steps 2 --batch 20 --repeats 3",
         ),
     ],

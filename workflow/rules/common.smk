@@ -37,7 +37,7 @@ def checked():
 CONFIG = checked()
 MODE = config.get("runs", CONFIG.runs)
 BUILD = MODE == "build"
-PATHS = configuration.paths(CONFIG, runs=MODE)
+PATHS = CONFIG.paths(runs=MODE)
 RUNS = CONFIG.all_runs()
 SCRIPTS = "workflow/scripts"
 GPU = int(shutil.which("nvidia-smi") is not None and os.environ.get("CUDA_VISIBLE_DEVICES", "0") not in ("", "-1"))

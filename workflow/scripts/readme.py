@@ -12,7 +12,7 @@ import pandas as pd
 
 from orbitgp import files
 from orbitgp_paper.analysis.tables import experiment_table, parity_table, read_paper_values
-from orbitgp_paper.config import load, paths
+from orbitgp_paper.config import load
 from orbitgp_paper.runs.reading import read_runs
 
 BEGIN, END = "<!-- from results/paper -->", "<!-- to here -->"
@@ -48,7 +48,7 @@ def filled(text: str) -> str:
 def comparison() -> str:
     """A table: what the paper has, and what came out here."""
     config, paper = load("paper"), read_paper_values(Path("config/paper_values.yaml"))
-    runs = read_runs(run.folder(paths(config).root) for run in config.all_runs())
+    runs = read_runs(run.folder(config.paths().root) for run in config.all_runs())
     parity = parity_table(runs.finals, runs.metrics)
     mnist, rotated = (experiment_table(runs.finals, name) for name in ("mnist", "rotated"))
     rows = [("experiment", "paper", "here, in the paper's size"), ("---", "---", "---")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from orbitgp_paper.config import load, paths
+from orbitgp_paper.config import load
 
 
 def main() -> None:
@@ -13,7 +13,7 @@ def main() -> None:
     parser.add_argument("tier", help="the size, as `make run` builds it")
     parser.add_argument("--report", action="store_true", help="only the report's path")
     given = parser.parse_args()
-    made = paths(load(given.tier), runs="build")
+    made = load(given.tier).paths(runs="build")
     if given.report:
         print(made.report())
         return

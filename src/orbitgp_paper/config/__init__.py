@@ -1,6 +1,6 @@
 """The workflow's configuration: files of settings, resolved into the specification of each run. Loads no TensorFlow."""
 
-from orbitgp_paper.config.places import Paths, Run, paths
+from orbitgp_paper.config.places import Paths, Run
 from orbitgp_paper.config.tiers import RESERVED, Config, json_schema, load, parse
 from orbitgp_paper.spec import RunSpec, canonical, digest, parse_dataset, plain, read_spec
 from orbitgp_paper.yaml_files import ConfigError, read_yaml
@@ -18,7 +18,6 @@ __all__ = [
     "load",
     "parse",
     "parse_dataset",
-    "paths",
     "plain",
     "read_spec",
     "read_yaml",

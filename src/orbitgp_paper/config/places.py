@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from orbitgp_paper.config.tiers import Config
 
 
 @dataclass(frozen=True)
@@ -77,13 +72,3 @@ class Paths:
     def benchmark(self, name: str) -> Path:
         """Time and memory of a rule."""
         return self.root / "benchmarks" / f"{name}.tsv"
-
-
-def paths(config: Config, runs: str | None = None) -> Paths:
-    """
-    :param runs: ``"archive"`` or ``"build"``, where another mode is asked for than the file's own. Its results lie in a
-        folder of their own, so that trainings never touch those that came with the repository.
-    :return: the paths of a size, below ``results`` or the folder that the variable ORBITGP_RESULTS names.
-    """
-    folder = config.tier if runs in (None, config.runs) else f"{config.tier}_{runs}"
-    return Paths(Path(os.environ.get("ORBITGP_RESULTS") or "results") / folder)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
-from orbitgp_paper.config.places import Run
+from orbitgp_paper.config.places import Paths, Run
 from orbitgp_paper.spec import (
     Block,
     Count,
@@ -167,6 +168,15 @@ class Config(Block):
             for variant in experiment.variants
             for seed in experiment.seeds
         ]
+
+    def paths(self, runs: str | None = None) -> Paths:
+        """
+        :param runs: ``"archive"`` or ``"build"``, where another mode is asked for than the file's own. Its results lie
+            in a folder of their own, so that trainings never touch those that came with the repository.
+        :return: where everything lies, below ``results`` or the folder that the variable ORBITGP_RESULTS names.
+        """
+        folder = self.tier if runs in (None, self.runs) else f"{self.tier}_{runs}"
+        return Paths(Path(os.environ.get("ORBITGP_RESULTS") or "results") / folder)
 
     def dataset(self, name: str) -> Dataset:
         """A data set by its key."""

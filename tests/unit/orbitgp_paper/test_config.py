@@ -395,14 +395,14 @@ def test_canonical_form_is_json_of_the_same_content(content):
 
 def test_paths_lie_under_results_and_the_size_and_another_mode_has_a_folder_of_its_own(monkeypatch):
     monkeypatch.delenv("ORBITGP_RESULTS", raising=False)
-    paths = configuration.paths(quick())
-    assert paths.root == configuration.paths(quick(), "build").root == Path("results/quick")
+    paths = quick().paths()
+    assert paths.root == quick().paths("build").root == Path("results/quick")
     assert paths.run("mnist", "rbf", 0) == Run("mnist", "rbf", 0).folder(paths.root)
     monkeypatch.setenv("ORBITGP_RESULTS", "elsewhere")
     shipped = quick(("runs", "archive"))
-    assert configuration.paths(shipped).root == Path("elsewhere/quick")
-    assert configuration.paths(shipped, "build").root == Path("elsewhere/quick_build")
-    assert configuration.paths(quick(), "archive").root == Path("elsewhere/quick_archive")
+    assert shipped.paths().root == Path("elsewhere/quick")
+    assert shipped.paths("build").root == Path("elsewhere/quick_build")
+    assert quick().paths("archive").root == Path("elsewhere/quick_archive")
 
 
 def test_no_tensorflow_is_loaded():
