@@ -31,9 +31,6 @@ def benchmark(monkeypatch):
     return importlib.import_module
 
 
-# -- steps ---------------------------------------------------------------------------------------------------------
-
-
 def test_a_step_is_measured_and_has_its_ratio_to_the_papers(benchmark, monkeypatch):
     step = benchmark("step")
     found = step.measure(step.Setting(batch=4, samples=4, inducing=6), repeats=1, parts=False)
@@ -80,9 +77,6 @@ def test_the_time_to_the_papers_error_is_read_from_the_runs(benchmark, tmp_path)
     rows = benchmark("gpu").measure_targets(Namespace(runs=tmp_path))
     reached = {row["name"]: (row["value"], row["seconds"]) for row in rows if row["value"] == row["value"]}
     assert reached == {"mnist/affine, seed3": (20, 4.0)} and len(rows) == 2
-
-
-# -- angles --------------------------------------------------------------------------------------------------------
 
 
 def test_kernels_by_angle_are_averages_over_the_models_own_orbit(benchmark):
@@ -134,9 +128,6 @@ def test_digits_that_are_left_out_are_in_no_row_of_the_others(benchmark, mnist_d
     frame = pd.read_csv(tmp_path / "angle.csv")
     row = frame[(frame.digits == "without 6 9") & (frame.angle == 90)]
     assert row.evidence.item() == pytest.approx(evidence, rel=1e-5)
-
-
-# -- networks and batches ------------------------------------------------------------------------------------------
 
 
 def test_a_single_tilt_loses_what_a_slow_search_says_and_a_network_less(benchmark):

@@ -9,18 +9,7 @@ import tensorflow as tf
 from check_shapes.exceptions import ShapeMismatchError
 from scipy import stats
 
-from orbitgp.orbits import (
-    Affine,
-    Composed,
-    GaussianNoise,
-    Identity,
-    InterpretableAffine,
-    LocalDeformation,
-    Permutation,
-    QuantisedRotation,
-    RightAngles,
-    Rotation,
-)
+from orbitgp import orbits
 from orbitgp.orbits.sampling import uniforms
 
 SEED = [3, 5]
@@ -30,35 +19,39 @@ STILL_AMPLITUDES = 0.0, np.zeros(6), 0.0
 
 def rolls(count):
     """All cyclic permutations of ``count`` coordinates."""
-    return Permutation([np.roll(np.arange(count), shift) for shift in range(count)])
+    return orbits.Permutation([np.roll(np.arange(count), shift) for shift in range(count)])
 
 
 # the orbits, and with the parameters that leave an image alone
 ORBITS = {
-    "identity": lambda shape: Identity(),
-    "permutation": lambda shape: Permutation(
+    "identity": lambda shape: orbits.Identity(),
+    "permutation": lambda shape: orbits.Permutation(
         [np.random.default_rng(p).permutation(math.prod(shape)) for p in range(3)]
     ),
-    "right angles": RightAngles,
-    "quantised rotation": lambda shape: QuantisedRotation(shape, 7),
-    "rotation": lambda shape: Rotation(shape, alpha=50.0),
-    "affine": lambda shape: Affine(shape, spread=0.3),
-    "interpretable affine": lambda shape: InterpretableAffine(shape, spread=0.3),
-    "warped deformation": lambda shape: LocalDeformation(shape, *AMPLITUDES),
-    "tangent deformation": lambda shape: LocalDeformation(shape, *AMPLITUDES, mode="tangent"),
-    "noise": lambda shape: GaussianNoise(math.prod(shape), scale=0.2),
-    "composed": lambda shape: Composed([Rotation(shape, 50.0), GaussianNoise(math.prod(shape)), Affine(shape)]),
+    "right angles": orbits.RightAngles,
+    "quantised rotation": lambda shape: orbits.QuantisedRotation(shape, 7),
+    "rotation": lambda shape: orbits.Rotation(shape, alpha=50.0),
+    "affine": lambda shape: orbits.Affine(shape, spread=0.3),
+    "interpretable affine": lambda shape: orbits.InterpretableAffine(shape, spread=0.3),
+    "warped deformation": lambda shape: orbits.LocalDeformation(shape, *AMPLITUDES),
+    "tangent deformation": lambda shape: orbits.LocalDeformation(shape, *AMPLITUDES, mode="tangent"),
+    "noise": lambda shape: orbits.GaussianNoise(math.prod(shape), scale=0.2),
+    "composed": lambda shape: orbits.Composed(
+        [orbits.Rotation(shape, 50.0), orbits.GaussianNoise(math.prod(shape)), orbits.Affine(shape)]
+    ),
 }
 STILL = {
     **ORBITS,
-    "permutation": lambda shape: Permutation([np.arange(math.prod(shape))]),
-    "rotation": lambda shape: Rotation(shape, alpha=0.0),
-    "affine": lambda shape: Affine(shape, spread=0.0),
-    "interpretable affine": lambda shape: InterpretableAffine(shape, spread=0.0),
-    "warped deformation": lambda shape: LocalDeformation(shape, *STILL_AMPLITUDES),
-    "tangent deformation": lambda shape: LocalDeformation(shape, *STILL_AMPLITUDES, mode="tangent"),
-    "noise": lambda shape: GaussianNoise(math.prod(shape), scale=1e-30),
-    "composed": lambda shape: Composed([Rotation(shape, 0.0), LocalDeformation(shape, *STILL_AMPLITUDES)]),
+    "permutation": lambda shape: orbits.Permutation([np.arange(math.prod(shape))]),
+    "rotation": lambda shape: orbits.Rotation(shape, alpha=0.0),
+    "affine": lambda shape: orbits.Affine(shape, spread=0.0),
+    "interpretable affine": lambda shape: orbits.InterpretableAffine(shape, spread=0.0),
+    "warped deformation": lambda shape: orbits.LocalDeformation(shape, *STILL_AMPLITUDES),
+    "tangent deformation": lambda shape: orbits.LocalDeformation(shape, *STILL_AMPLITUDES, mode="tangent"),
+    "noise": lambda shape: orbits.GaussianNoise(math.prod(shape), scale=1e-30),
+    "composed": lambda shape: orbits.Composed(
+        [orbits.Rotation(shape, 0.0), orbits.LocalDeformation(shape, *STILL_AMPLITUDES)]
+    ),
 }
 every_orbit = pytest.mark.parametrize("kind", ORBITS)
 
@@ -114,17 +107,19 @@ def test_gradients_reach_every_parameter_and_the_images(kind, smooth_images, smo
 
 
 def test_parameters_can_be_held_fixed():
-    for kind in (Rotation, Affine, InterpretableAffine, LocalDeformation):
-        assert kind((6, 5)).trainable_variables
-        assert not kind((6, 5), trainable=False).trainable_variables
-    assert GaussianNoise(30).trainable_variables and not GaussianNoise(30, trainable=False).trainable_variables
+    images = ("Rotation", "Affine", "InterpretableAffine", "LocalDeformation")
+    for name, of in (*((name, (6, 5)) for name in images), ("GaussianNoise", 30)):
+        make = getattr(orbits, name)
+        assert make(of).trainable_variables and not make(of, trainable=False).trainable_variables
 
 
 # -- finite orbits -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("sampler", ["sobol", "iid"])
-@pytest.mark.parametrize(("orbit", "D"), [(rolls(3), 3), (QuantisedRotation((4, 4), 5), 16)], ids=["3", "5 angles"])
+@pytest.mark.parametrize(
+    ("orbit", "D"), [(rolls(3), 3), (orbits.QuantisedRotation((4, 4), 5), 16)], ids=["3", "5 angles"]
+)
 def test_every_point_of_a_finite_orbit_is_equally_likely(orbit, D, sampler, noise_images):
     X = np.repeat(noise_images(1, (D,)), 2000, axis=0)
     points = orbit.full(X[:1])[0].numpy()
@@ -176,7 +171,7 @@ def test_without_replacement_the_seed_decides_on_every_device():
 
 def test_inputs_that_do_not_fit_are_named():
     with pytest.raises(ShapeMismatchError, match=r"Argument: X\s+Expected: .*\s+Actual: +\[30\]"):
-        Rotation((6, 5)).sample(np.zeros(30), 2, 2, SEED)
+        orbits.Rotation((6, 5)).sample(np.zeros(30), 2, 2, SEED)
     for kind in ORBITS.keys() - {"identity"}:
         with pytest.raises((ValueError, ShapeMismatchError), match=r"X has 24 columns.* 25\b"):
             ORBITS[kind]((5, 5)).sample(np.zeros((2, 24)), 1, 1, SEED)
