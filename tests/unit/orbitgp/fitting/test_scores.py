@@ -65,6 +65,17 @@ def test_a_compiled_score_is_the_eager_one(make_model, regression):
     assert found[0].nll != found[1].nll
 
 
+def test_each_256_inputs_have_draws_of_their_own(make_model, regression):
+    model = make_model(orbit=orbits.GaussianNoise(9, 0.5), scheme=Groups(2, 2))
+    X, Y = (np.tile(part, (20, 1)) for part in regression)
+    densities = [
+        model.predict_log_density((X[first : first + 256], Y[first : first + 256]), seed=[model.seed, -1 - number])
+        for number, first in enumerate((0, 256))
+    ]
+    assert Tester(model, X, Y)().nll == pytest.approx(-np.mean(np.concatenate(densities)), rel=1e-10)
+    assert np.abs(densities[0][240:255] - densities[1][-15:]).max() > 1e-3  # the same images
+
+
 # -- all training data ---------------------------------------------------------------------------------------------
 
 
