@@ -17,10 +17,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PARTS = ("Snakefile", "config", "environment.yml", "profiles", "pyproject.toml", "src", "workflow")
 
-# a process that has loaded Snakemake and TensorFlow, and forks for each plan and training: to load takes longer
+# a process that has loaded Snakemake and TensorFlow, and forks for each plan and training: to load takes longer.
+# Nothing of this repository: each workspace has its own
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(
-    ["snakemake.cli", "snakemake.dag", "snakemake.workflow", "pandas", "scipy.stats", "orbitgp_paper.runs.train"]
+    ["snakemake.cli", "snakemake.dag", "snakemake.workflow", "pandas", "scipy.stats", "pydantic", "gpflow"]
 )
 
 
