@@ -61,7 +61,8 @@ def test_pattern_on_both_sides_is_one_value():
 
 
 @pytest.mark.parametrize(
-    "text", ["rotated/rbf/error_mean", "mnist/none/error_mean", "toy_bounds/plain:5/elbo", "mnist/rbf/orbit.alpha"]
+    "text",
+    ["rotated/rbf/error_mean", "mnist/none/error_mean", "estimators/none:False:2:bound/std", "mnist/rbf/orbit.alpha"],
 )
 def test_what_was_not_measured(tables, text):
     with pytest.raises(NotThere):
