@@ -129,7 +129,7 @@ def _worded(reference: Reference, table: pd.DataFrame) -> pd.DataFrame:
     """:return: the rows that fit all words and patterns, whatever is asked of the extremes"""
     for name, key in zip(reference.keys, reference.row, strict=True):
         if key not in EXTREMES:
-            table = table.loc[table[name].map(lambda value, key=key: _fits(value, key)).astype(bool)]
+            table = table.loc[[_fits(value, key) for value in table[name]], :]
     return table
 
 
