@@ -8,6 +8,9 @@ BIN := .venv/bin
 # Which size `make run` makes: smoke (minutes), quick (10 to 20 minutes on two cores) or paper (on a GPU).
 TIER = quick
 
+# CUDA's libraries, where there is a GPU that could use them and nowhere else: they are gigabytes.
+GPU_LOCK := $(shell [ "$$(uname -sm)" = "Linux x86_64" ] && nvidia-smi -L > /dev/null 2>&1 && echo requirements-gpu.lock)
+
 # one thread of BLAS for each of the two workers: more would fight for the cores
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=15
 
@@ -35,12 +38,10 @@ test: lint  ## check style and types, then run all tests with coverage
 check: lint  ## check style and types, then run the unit tests
 	$(PYTEST) tests/unit
 
-run: .venv/.stamp  ## make every figure and table, and show the report; TIER=smoke or paper for another size
+run: .venv/.stamp  ## make every figure and table, and a report; TIER=smoke or paper for another size
 	@[ -x $(BIN)/snakemake ] || { echo "the workflow needs Python 3.11 or 3.12, and .venv has $$($(BIN)/python -V);" \
 	    "make clean, then name one: make PYTHON=/path/to/python run" >&2; exit 1; }
-	$(BIN)/snakemake --cores all --config tier=$(TIER) runs=build --report-after-run \
-	    --report "$$($(BIN)/python workflow/scripts/summary.py --report $(TIER))"
-	@$(BIN)/python workflow/scripts/summary.py $(TIER)
+	@$(BIN)/python workflow/scripts/run.py $(TIER) $(if $(FORCE),--force)
 
 lint: .venv/.stamp  ## check style, format and types, of the workflow too
 	$(BIN)/ruff check
@@ -49,9 +50,12 @@ lint: .venv/.stamp  ## check style, format and types, of the workflow too
 	@# not on Python 3.10, which has no Snakemake of today
 	if [ -e $(BIN)/snakemake ]; then $(BIN)/snakefmt --check Snakefile workflow/rules && $(BIN)/snakemake --lint; fi
 
-lock:  ## resolve requirements.lock anew from pyproject.toml (needs uv)
+lock:  ## resolve requirements.lock and requirements-gpu.lock anew from pyproject.toml (needs uv)
 	uv pip compile -q --universal --python-version 3.10 --extra workflow --extra cluster --extra dev --generate-hashes \
 	    --no-annotate --no-header pyproject.toml -o requirements.lock
+	@# wheels of CUDA's libraries are the same for every Python
+	uv pip compile -q --python-platform x86_64-manylinux_2_28 --python-version 3.12 --extra gpu -c requirements.lock \
+	    --generate-hashes --no-annotate --no-header pyproject.toml | sed -n '/^nvidia/,/[^\\]$$/p' > requirements-gpu.lock
 
 clean:  ## remove .venv and everything that tools leave behind
 	rm -rf .venv build src/*.egg-info .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
@@ -63,7 +67,7 @@ clean:  ## remove .venv and everything that tools leave behind
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-.venv/.locked: requirements.lock
+.venv/.locked: requirements.lock $(GPU_LOCK)
 	@for python in $(PYTHON); do \
 	    if $$python -c 'import ensurepip, sys; sys.exit(not (3, 10) <= sys.version_info < (3, 13))' 2>/dev/null; \
 	    then echo "making .venv with $$python (minutes, once)"; exec $$python -m venv --clear .venv; fi; \
@@ -72,5 +76,5 @@ clean:  ## remove .venv and everything that tools leave behind
 	echo "name one with: make PYTHON=/path/to/python" >&2; exit 1
 	@# the lock is complete, so nothing is left to resolve; older pips would take coverage[toml] for another package than
 	@# coverage and refuse it as unpinned once there is a newer one
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes $(addprefix -r ,$^)
 	@touch $@

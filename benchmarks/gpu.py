@@ -17,10 +17,8 @@ import argparse
 import contextlib
 import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
@@ -238,6 +236,8 @@ def measure_variants(given: argparse.Namespace) -> list[Row]:
 
 def measure_lanes(given: argparse.Namespace) -> list[Row]:
     """Steps a second of all trainings together, each in a process of its own."""
+    from orbitgp_paper.machine import multi_process_service
+
     rows = []
     for lanes, shared in LANES:
         name = f"{lanes} training{'s' * (lanes > 1)}{', MPS' * shared}"
@@ -252,6 +252,8 @@ def measure_lanes(given: argparse.Namespace) -> list[Row]:
 
 def measure_earlier(given: argparse.Namespace) -> list[Row]:
     """Steps a second of another checkout and of this one, in turns, alone and several at once."""
+    from orbitgp_paper.machine import multi_process_service
+
     rows, commits = [], " → ".join(map(_commit, (given.earlier, HERE)))
     with multi_process_service() as shared:
         for run in COMPARED:
@@ -297,25 +299,6 @@ def measure_targets(given: argparse.Namespace) -> list[Row]:
             device = json.loads((run / "provenance.json").read_text())["device"]
             rows.append({"table": "target", "name": name, "device": device, **found})
     return rows
-
-
-@contextlib.contextmanager
-def multi_process_service() -> Iterator[bool]:
-    """CUDA's, started and stopped; whether there is one."""
-    program = "nvidia-cuda-mps-control"
-    if shutil.which(program) is None:
-        yield False
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        places = {"CUDA_MPS_PIPE_DIRECTORY": f"{folder}/pipe", "CUDA_MPS_LOG_DIRECTORY": f"{folder}/log"}
-        os.environ |= places
-        started = subprocess.run([program, "-d"], stdin=subprocess.DEVNULL).returncode == 0
-        try:
-            yield started
-        finally:
-            subprocess.run([program], input="quit", text=True, check=False)
-            for place in places:
-                del os.environ[place]
 
 
 @contextlib.contextmanager

@@ -22,6 +22,7 @@ from orbitgp import checks
 from orbitgp._ops.blocks import map_blocks
 from orbitgp._ops.draw_kernels import DrawKernels
 from orbitgp._ops.precision import PRECISIONS, in_precision
+from orbitgp._ops.products import three_passes, worthwhile
 from orbitgp._ops.triangular import whitener
 from orbitgp.inducing import BasePoints
 from orbitgp.kernels import Invariant
@@ -33,6 +34,7 @@ from orbitgp.schemes import (
     PairWeights,
     Scheme,
     average,
+    outer_of_average,
     square_norm_of_average,
     square_of_average,
     variance_of_average,
@@ -196,19 +198,23 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         return self._scale(batch) * tf.reduce_sum(expectations) - self._prior_kl(L)
 
     @check_shapes("data[0]: [N, D]", "data[1]: [N, P]")
-    def quadratic(self, data: Any, seed: TensorType) -> Quadratic:
+    def quadratic(
+        self, data: Any, seed: TensorType, *, W: tf.Tensor | None = None, within_xla: bool = False
+    ) -> Quadratic:
         """
         What :meth:`elbo` says of these data with this seed, for every q at once.
 
         :param data: and
         :param seed: as in :meth:`elbo`.
+        :param W: [M, M] the inverse of k_uu's Cholesky factor, if it is there already.
+        :param within_xla: whether the caller is compiled itself, so that nothing of this need be.
         """
         if not self.whiten or self.q_sqrt.shape[0] != 1:
             raise ValueError("the bound is quadratic in one q for all outputs: it needs whiten=True and one covariance")
-        batch, seed, Kuu = self._batch(data), tf.convert_to_tensor(seed), self.Kuu()
+        batch, seed = self._batch(data), tf.convert_to_tensor(seed)
 
         def second_moments() -> tf.Tensor:
-            return self._moments(batch.X, tf.linalg.cholesky(Kuu), split(seed, 1)).second
+            return self._moments(batch.X, tf.linalg.cholesky(self.Kuu()), split(seed, 1), within_xla).second
 
         sites = quadratic_sites(self.likelihood, batch, second_moments)
         if sites.precision.shape[-1] != 1:
@@ -217,7 +223,9 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
                 "them, and no single covariance of q is the best for all"
             )
         sites = sites.of_remainder(self._mean_at(batch.X))
-        found = self._training_terms(batch.X, self.scheme, sites, whitener(Kuu), split(seed, 0))
+        W = whitener(self.Kuu()) if W is None else W
+        terms = self._compiled_terms if self.compiled and not within_xla else self._quadratic_terms
+        found = terms(tf.stop_gradient(batch.X) if self.compiled else batch.X, self.scheme, sites, W, split(seed, 0))
         scale = self._scale(batch)
         return Quadratic(*(scale * term for term in found))
 
@@ -326,7 +334,7 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         """[M, M], the prior covariance of u, with the jitter that the model has."""
         return Kuu(self.inducing_variable, self.kernel, jitter=self.jitter)
 
-    def _moments(self, X: tf.Tensor, L: tf.Tensor, seed: tf.Tensor) -> Moments:
+    def _moments(self, X: tf.Tensor, L: tf.Tensor, seed: tf.Tensor, within_xla: bool = False) -> Moments:
         """
         Estimates for each input, by the weights of the scheme.
 
@@ -334,7 +342,7 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         :param L: [M, M]
         """
         weights = self.scheme.weights(self.kernel.orbit)
-        k_ff, Kfu = self._training_averages(X, self.scheme, seed)
+        k_ff, Kfu = self._training_averages(X, self.scheme, seed, within_xla)
         N, groups = tf.shape(Kfu)[0], Kfu.shape[1]
         columns = self._project(L, _as_columns(Kfu))
         means = tf.reshape(tf.matmul(columns, self.q_mu, transpose_a=True), [N, groups, self.num_latent_gps])
@@ -345,15 +353,11 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         """m(x), [N, P], or [N, 1] where all outputs have the same."""
         return tf.convert_to_tensor(self.mean_function(tf.cast(X, gpflow.default_float())))
 
-    def _training_averages(self, X: tf.Tensor, *others: Any) -> tuple[tf.Tensor, tf.Tensor]:
-        if self.compiled:
-            return self._compiled_averages(tf.stop_gradient(X), *others)
-        return self._orbit_averages(X, *others)
-
-    def _training_terms(self, X: tf.Tensor, *others: Any) -> tuple[tf.Tensor, ...]:
-        if self.compiled:
-            return self._compiled_terms(tf.stop_gradient(X), *others)
-        return self._quadratic_terms(X, *others)
+    def _training_averages(
+        self, X: tf.Tensor, scheme: Scheme, seed: tf.Tensor, within_xla: bool = False
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        averages = self._compiled_averages if self.compiled and not within_xla else self._orbit_averages
+        return averages(tf.stop_gradient(X) if self.compiled else X, scheme, seed)
 
     # Methods, so that a copy of the model has compiled functions of its own. Inputs are data in them: a compiled
     # function has the derivatives by all of its arguments, wanted or not, and that by images would add up every pixel
@@ -397,21 +401,17 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         k_ff, Kfu = self._orbit_averages(X, scheme, seed)
         groups, M = Kfu.shape[1], Kfu.shape[2]
         phi = tf.reshape(tf.matmul(W, _as_columns(Kfu)), [M, -1, groups])  # [M, N, G]
-        total = tf.reduce_sum(phi, axis=2)
-        # Σ_gg' w_gg' φ_g φ_g'ᵀ as one product: each φ_g with the sum of its partners
-        partners = weights.different * total[:, :, None] + (weights.same - weights.different) * phi
-        weighted = tf.reshape(phi * sites.precision[None], [M, -1])
-        precision = tf.matmul(weighted, tf.reshape(partners, [M, -1]), transpose_b=True)
-        ceiling = tf.matmul(weighted, tf.reshape(phi, [M, -1]), transpose_b=True) / groups
-        linear = tf.matmul(total / groups, sites.linear)
+        precision, ceiling = outer_of_average(phi, sites.precision[:, 0], weights)
+        linear = tf.matmul(tf.reduce_mean(phi, axis=2), sites.linear)
         unexplained = tf.reduce_sum(sites.precision[:, 0] * k_ff) - tf.linalg.trace(precision)
         constant = tf.reduce_sum(sites.constant) - 0.5 * self.num_latent_gps * unexplained
-        return linear, 0.5 * (precision + tf.transpose(precision)), constant, ceiling
+        return linear, precision, constant, ceiling
 
     def _draw_kernels(self) -> DrawKernels:
         """The base kernel at draws and at Z, in the precision of computation."""
         base = in_precision(self.kernel.base, self.compute_dtype)
-        return DrawKernels(base, tf.cast(self.inducing_variable.Z, self.compute_dtype))
+        product = three_passes if worthwhile(self.compute_dtype, self.compiled) else tf.matmul
+        return DrawKernels(base, tf.cast(self.inducing_variable.Z, self.compute_dtype), product)
 
     def _project(self, L: tf.Tensor, Kuf: tf.Tensor) -> tf.Tensor:
         """[M, K] → [M, K], φ = L⁻¹ k if whitened, else k_uu⁻¹ k: what multiplies q's mean."""

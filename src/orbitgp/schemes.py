@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import abc
 from dataclasses import dataclass
+from typing import Any
 
 import tensorflow as tf
 from check_shapes import check_shapes
@@ -84,6 +85,37 @@ def square_of_average(values: TensorType, weights: PairWeights) -> tf.Tensor:
 def square_norm_of_average(values: TensorType, weights: PairWeights) -> tf.Tensor:
     """Estimates ‖E_a v(x_a)‖², [N, G, K] → [N]."""
     return tf.reduce_sum(square_of_average(values, weights), axis=-1)
+
+
+@check_shapes("values: [K, N, G]", "scale: [N]", "return[0]: [K, K]", "return[1]: [K, K]")
+def outer_of_average(values: TensorType, scale: TensorType, weights: PairWeights) -> tuple[tf.Tensor, tf.Tensor]:
+    """
+    Estimates Σ_n s_n v̄_n v̄_nᵀ with v̄_n = E_a v(x_na), by Σ_n s_n Σ_gg' w_gg' v_ng v_ng'ᵀ.
+
+    :param values: [K, N, G] averages over each group.
+    :param scale: [N] s.
+    :return: the estimate, [K, K]; and its ceiling Σ_n s_n (1/G) Σ_g v_ng v_ngᵀ, each group paired with itself alone,
+        positive, biased, and without a derivative.
+    """
+    values, scale = tf.convert_to_tensor(values), tf.convert_to_tensor(scale)
+
+    @tf.custom_gradient
+    def outer(values: tf.Tensor, scale: tf.Tensor) -> Any:
+        K, groups = values.shape[0], values.shape[2]
+        total, own = tf.reduce_sum(values, axis=2), weights.same - weights.different
+        columns = tf.reshape(values, [K, -1])
+        with_itself = tf.matmul(columns * tf.repeat(scale, groups), columns, transpose_b=True)
+        across = tf.matmul(total * scale, total, transpose_b=True)
+
+        def gradient(upstream: tf.Tensor, _: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            # the result is symmetric: one product, of each v_g with the sum of its partners
+            partners = tf.reshape(weights.different * total[:, :, None] + own * values, [K, -1])
+            pull = tf.reshape(tf.matmul(upstream + tf.transpose(upstream), partners), tf.shape(values))
+            return scale[None, :, None] * pull, 0.5 * tf.reduce_sum(values * pull, axis=[0, 2])
+
+        return (weights.different * across + own * with_itself, with_itself / groups), gradient
+
+    return outer(values, scale)
 
 
 @check_shapes("Kaa: [N, S, S]", "return: [N]")

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
@@ -26,8 +27,20 @@ PLATFORMS = ("linux", "darwin")
 REGISTRIES = re.compile("|".join([r"py" r"pi\.org", r"python" r"hosted", r"npm" r"js\.", r"ana" r"conda\.org"]))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
-LINES = [line.split(" --hash=") for line in LOCK.replace("\\\n", " ").splitlines() if line.strip() and line[0] != "#"]
-PINS = [Requirement(line.strip()) for line, *_ in LINES]
+GPU_LOCK = (ROOT / "requirements-gpu.lock").read_text(encoding="utf-8")
+
+
+def lines_of(lock: str) -> list[list[str]]:
+    """Each with its hashes."""
+    whole = lock.replace("\\\n", " ").splitlines()
+    return [line.split(" --hash=") for line in whole if line.strip() and line[0] != "#"]
+
+
+def pins_of(lock: str) -> list[Requirement]:
+    return [Requirement(line.strip()) for line, *_ in lines_of(lock)]
+
+
+PINS = pins_of(LOCK)
 ENVIRONMENT = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
 
 
@@ -67,9 +80,16 @@ def test_lock_holds_what_pyproject_asks_for(python: str, platform: str) -> None:
 
 
 def test_every_line_of_the_lock_has_its_hashes_and_none_an_address() -> None:
-    assert ":" + "//" not in LOCK
-    for line, *hashes in LINES:
+    assert ":" + "//" not in LOCK + GPU_LOCK
+    for line, *hashes in lines_of(LOCK) + lines_of(GPU_LOCK):
         assert hashes and all(re.fullmatch(r"sha256:[0-9a-f]{64}", text.strip()) for text in hashes), line
+
+
+def test_cudas_libraries_are_those_that_tensorflow_asks_for() -> None:
+    asked = [Requirement(line) for line in requires("tensorflow") or [] if "and-cuda" in line]
+    locked = {pin.name: str(pin.specifier).removeprefix("==") for pin in pins_of(GPU_LOCK)}
+    assert locked.keys() == {wanted.name for wanted in asked}
+    assert all(locked[wanted.name] in wanted.specifier for wanted in asked)
 
 
 @pytest.mark.parametrize("python", PYTHONS)

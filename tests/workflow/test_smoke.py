@@ -1,7 +1,6 @@
 """The whole smoke size: what it leaves, and what it says."""
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -64,9 +63,27 @@ def test_targets(bare: Workspace):
         assert {job.rule for job in bare.plan(target)} == rules | {target}
 
 
-def test_the_summary_shows_table_claims_and_report(smoke: Workspace):
-    command = [sys.executable, "workflow/scripts/summary.py", "smoke"]
-    said = subprocess.run(command, cwd=smoke.folder, capture_output=True, text=True, check=True).stdout
-    assert "| rbf | RBF | 2.15 ± 0.03 |" in said
-    assert "| claim | where | verdict | evidence |" in said
-    assert said.rstrip().endswith("results/smoke/report.html")
+def test_it_says_how_far_it_is_and_what_came_out(smoke: Workspace):
+    *lines, took = (smoke.folder / "made.txt").read_text().splitlines()
+    assert lines[0] == "Without a GPU: some 0.1 hours on two cores."
+    assert sum(bool(re.match(r"\d+ of 10 trainings, \d running, \d+ %", line)) for line in lines) >= 5
+    assert re.search(r"^ *rotation +2\.08 ± 0\.06 +[0-9.]+", "\n".join(lines), flags=re.M)
+    assert re.match(r"Claims of the paper: .*\d+ not measured.* \(results/smoke/claims\.md\)", lines[-3])
+    assert lines[-1] == "The report, with all figures: results/smoke/report.html"
+    assert re.match(r"All of it took .*; results/smoke/logs/run\.log has the times of each job\.", took)
+    assert "Finished jobid" in (smoke.results / "logs" / "run.log").read_text()
+
+
+def test_without_a_gpu_the_papers_size_has_to_be_insisted_on(bare: Workspace):
+    done = bare.python("workflow/scripts/run.py", "paper")
+    assert done.returncode == 1 and not (bare.folder / "results").exists()
+    assert re.match(r"No GPU was found, and on two cores size paper takes some [0-9,]+ hours\.", done.stdout)
+
+
+def test_a_failure_shows_the_end_of_the_log(bare: Workspace):
+    bare.replace(
+        "workflow/scripts/dataset.py", "def main() -> None:", "def main() -> None:\n    raise SystemExit('oh')"
+    )
+    done = bare.python("workflow/scripts/run.py", "smoke")
+    assert done.returncode == 1
+    assert "results/smoke/logs/run.log has all of it" in done.stdout and "Error in rule dataset" in done.stdout

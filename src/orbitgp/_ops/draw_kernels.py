@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -9,6 +10,8 @@ from check_shapes import check_shapes
 from gpflow.base import TensorType
 from gpflow.kernels import Kernel, SquaredExponential
 from gpflow.utilities.ops import square_distance
+
+Product = Callable[..., tf.Tensor]  #: as tf.matmul, of two matrices
 
 
 class DrawKernels:
@@ -18,8 +21,13 @@ class DrawKernels:
     """
 
     @check_shapes("Z: [M, D]")
-    def __init__(self, base: Kernel, Z: TensorType) -> None:
-        self._base, self._Z = base, tf.convert_to_tensor(Z)
+    def __init__(self, base: Kernel, Z: TensorType, product: Product = tf.matmul) -> None:
+        """
+        :param base: k_g
+        :param Z: [M, D]
+        :param product: of the large matrices.
+        """
+        self._base, self._Z, self._product = base, tf.convert_to_tensor(Z), product
         self._is_exponential = type(base) is SquaredExponential  # no subclass: it may be another function of distance
         if self._is_exponential:
             self._Z = base.scale(base.slice(self._Z, None)[0])
@@ -35,7 +43,7 @@ class DrawKernels:
         N, groups, size, D = tf.unstack(tf.shape(drawn))
         X, M = tf.reshape(drawn, [N, groups * size, D]), tf.shape(Z)[0]
         if self._is_exponential:
-            between, average = _exponentials(base.slice(X, None)[0], base.lengthscales, Z, size)
+            between, average = _exponentials(base.slice(X, None)[0], base.lengthscales, Z, size, self._product)
             Kaa, Kfu = base.variance * between, base.variance * average
         else:
             Kaa = base(X)
@@ -43,7 +51,9 @@ class DrawKernels:
         return Kaa, tf.reshape(Kfu, [N, groups, M])
 
 
-def _exponentials(X: tf.Tensor, lengthscales: TensorType, Z: tf.Tensor, size: int | tf.Tensor) -> list[tf.Tensor]:
+def _exponentials(
+    X: tf.Tensor, lengthscales: TensorType, Z: tf.Tensor, size: int | tf.Tensor, product: Product
+) -> list[tf.Tensor]:
     """
     exp(−½ ‖x − x'‖²) between all draws of an input, and mean_n exp(−½ ‖x_n − z‖²) over each ``size`` draws that follow
     each other, with x = X/ℓ.
@@ -64,17 +74,17 @@ def _exponentials(X: tf.Tensor, lengthscales: TensorType, Z: tf.Tensor, size: in
         flat = tf.reshape(scaled, [-1, D])
         x_square = tf.einsum("nd,nd->n", flat, flat)[:, None]
         z_square = tf.einsum("md,md->m", Z, Z)
-        to_Z = tf.exp(tf.matmul(flat, Z, transpose_b=True) - 0.5 * x_square - 0.5 * z_square)
+        to_Z = tf.exp(product(flat, Z, transpose_b=True) - 0.5 * x_square - 0.5 * z_square)
         grouped = tf.reshape(to_Z, [-1, size, M])
         between = tf.exp(-0.5 * square_distance(scaled, None))
 
         def gradient(of_between: tf.Tensor, of_average: tf.Tensor) -> tuple[tf.Tensor, ...]:
             flat = tf.reshape(scaled, [-1, D])  # anew: a compiled function would keep a copy of what is reshaped
             pull = tf.reshape(grouped * of_average[:, None, :] / tf.cast(size, flat.dtype), [-1, M])
-            of_Z = tf.matmul(pull, flat, transpose_a=True) - Z * tf.reduce_sum(pull, axis=0)[:, None]
+            of_Z = product(pull, flat, transpose_a=True) - Z * tf.reduce_sum(pull, axis=0)[:, None]
             each = of_between * between
             both = each + tf.linalg.matrix_transpose(each)
-            of_scaled = tf.reshape(tf.matmul(pull, Z), tf.shape(scaled)) + tf.matmul(both, scaled)
+            of_scaled = tf.reshape(product(pull, Z), tf.shape(scaled)) + tf.matmul(both, scaled)
             weight = tf.reshape(tf.reduce_sum(pull, axis=1), tf.shape(scaled)[:2]) + tf.reduce_sum(both, axis=2)
             of_scaled -= scaled * weight[:, :, None]
             along = -tf.einsum("nsd,nsd->d", of_scaled, scaled) / lengthscales

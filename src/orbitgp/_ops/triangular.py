@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import tensorflow as tf
 from gpflow.base import TensorType
+
+#: of W K Wᵀ − I, by Frobenius' norm, before Newton's last step, which squares it
+CLOSE = 1e-4
+
+#: of Newton's method; from a near W it takes two or three
+MOST_STEPS = 20
 
 
 def inverse_triangle(L: TensorType) -> tf.Tensor:
@@ -14,8 +22,13 @@ def inverse_triangle(L: TensorType) -> tf.Tensor:
     return tf.linalg.triangular_solve(L, tf.eye(tf.shape(L)[0], dtype=L.dtype))
 
 
-@tf.custom_gradient
-def whitener(K: tf.Tensor) -> tuple[tf.Tensor, object]:
+def lower_half(E: tf.Tensor) -> tf.Tensor:
+    """The lower triangular P with P + Pᵀ = E, of symmetric E [..., M, M]."""
+    P = tf.linalg.band_part(E, -1, 0)
+    return tf.linalg.set_diag(P, 0.5 * tf.linalg.diag_part(P))
+
+
+def whitener(K: tf.Tensor, near: TensorType | None = None) -> tf.Tensor:
     """
     W = L⁻¹ with K = L Lᵀ, so that W turns draws from N(0, K) into white noise.
 
@@ -23,13 +36,49 @@ def whitener(K: tf.Tensor) -> tuple[tf.Tensor, object]:
     K̄ = ½ Wᵀ (P + Pᵀ) W.
 
     :param K: [M, M], positive.
+    :param near: [M, M], the W of a K that was a little different; then products alone lead to W. A factorisation is a
+        chain of small operations, and a GPU makes some thirty products in its time.
     :return: [M, M], lower triangular.
     """
-    W = inverse_triangle(tf.linalg.cholesky(K))
 
-    def derivative(upstream: tf.Tensor) -> tf.Tensor:
-        P = tf.linalg.band_part(-tf.matmul(upstream, W, transpose_b=True), -1, 0)
-        P = tf.linalg.set_diag(P, 0.5 * tf.linalg.diag_part(P))
-        return 0.5 * tf.matmul(W, tf.matmul(P + tf.transpose(P), W), transpose_a=True)
+    @tf.custom_gradient
+    def found(K: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
+        W = _factorised(K) if near is None else _refined(tf.convert_to_tensor(near), K)
 
-    return W, derivative
+        def derivative(upstream: tf.Tensor) -> tf.Tensor:
+            P = lower_half(-tf.matmul(upstream, W, transpose_b=True))
+            return 0.5 * tf.matmul(W, tf.matmul(P + tf.transpose(P), W), transpose_a=True)
+
+        return W, derivative
+
+    return found(K)
+
+
+def _factorised(K: tf.Tensor) -> tf.Tensor:
+    return inverse_triangle(tf.linalg.cholesky(K))
+
+
+def _refined(W: tf.Tensor, K: tf.Tensor) -> tf.Tensor:
+    """
+    Newton's method for W K Wᵀ = I among lower triangular W: with E = W K Wᵀ − I and E = P + Pᵀ, (I − P) W has an error
+    of the order of E². Where it does not get near, K is factorised.
+    """
+    eye = tf.eye(K.shape[0], dtype=K.dtype)
+
+    def error(W: tf.Tensor) -> tf.Tensor:
+        return tf.matmul(tf.matmul(W, K), W, transpose_b=True) - eye
+
+    def better(W: tf.Tensor, E: tf.Tensor) -> tf.Tensor:
+        return W - tf.matmul(lower_half(E), W)
+
+    def step(number: tf.Tensor, W: tf.Tensor, E: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        W = better(W, E)
+        return number + 1, W, error(W)
+
+    _, W, E = tf.while_loop(
+        lambda number, W, E: (tf.norm(E) > CLOSE) & (number < MOST_STEPS),  # false for NaN
+        step,
+        (tf.constant(0), W, error(W)),
+        parallel_iterations=1,
+    )
+    return tf.cond(tf.norm(E) <= CLOSE, lambda: better(W, E), lambda: _factorised(K))

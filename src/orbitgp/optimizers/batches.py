@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from orbitgp import checks
 from orbitgp.optimizers.recipe import Recipe
-from orbitgp.orbits.sampling import split
+from orbitgp.orbits.sampling import split, uniforms
 
 SHARE = 0.5  # of a hard batch that is drawn by how wrong the model is
 
@@ -113,7 +113,7 @@ class HardBatches(Batches):
         if self.whole:
             return tf.range(self._count)
         cumulated = tf.cumsum(self.probability)
-        within = tf.random.stateless_uniform([self.size], split(seed, stream), dtype=cumulated.dtype)
+        within = tf.reshape(uniforms(self.size, 1, 1, 1, split(seed, stream), "iid", cumulated.dtype), [-1])
         levels = (np.arange(self.size) + within) / self.size * cumulated[-1]
         return tf.minimum(tf.searchsorted(cumulated, levels, side="right"), self._count - 1)
 

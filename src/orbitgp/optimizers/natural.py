@@ -7,26 +7,29 @@ import tensorflow as tf
 from gpflow.base import Module, TensorType
 
 from orbitgp import checks
-from orbitgp._ops.triangular import inverse_triangle
+from orbitgp._ops.triangular import inverse_triangle, lower_half
 from orbitgp.models import InvariantSVGP, Quadratic
 from orbitgp.optimizers.recipe import NATURAL_SCALES
 
 
 class NaturalPosterior(Module):
     """
-    q(v) = N(m, Λ⁻¹) by its precision Λ, in which a conjugate step is a weighted mean of old and new.
+    q(v) = N(m, Λ⁻¹) by the inverse T of its precision's Cholesky factor: Λ⁻¹ = Tᵀ T, T lower triangular.
 
-    The batch's estimate of the best precision, I + A, is unbiased and so need not be positive. The step
+    The batch's estimate of the best precision, I + A, is unbiased and so need not be positive. Seen from T its
+    difference to Λ is E = T (I + A) Tᵀ − I, and with X = ρ E = P + Pᵀ, P lower triangular, the step is
 
-        Λ ← Λ + G + ½ G Λ⁻¹ G,   G = ρ (I + A − Λ)
+        T ← (I − P + ½ P²) T.
 
-    is positive all the same (it is ½ Λ plus half of (Λ + G) Λ⁻¹ (Λ + G)), agrees with the natural gradient to first
-    order in ρ, and has the same fixed point.
+    To first order in ρ, Λ moves by the natural gradient, ρ (I + A − Λ), and it has the same fixed point. Λ is positive
+    whatever A is, since the new diagonal is: 1 − p + ½ p² times the old. That shrinks with p up to 1, so ρ is made
+    smaller where an entry of X would be above 2. All of it is products: no step factorises anything.
 
     The mean moves by ρ C⁻¹ ∇_m. With C = Λ this would be the natural gradient, but in directions that draws tell
     apart and their average does not, Λ is small and the noise of ∇_m is not: under wide orbits such steps grow until
-    nothing is finite. C is instead a running mean of the batches' ceilings I + Σ θ φ_g φ_gᵀ, which bound that noise.
-    Where nothing is drawn at random, C is Λ's target and the step is the natural one.
+    nothing is finite. C is instead a running mean of the batches' ceilings I + Σ θ φ_g φ_gᵀ, which bound that noise;
+    the inverse of its factor takes the same steps as T. Where nothing is drawn at random, C is Λ's target and the step
+    is the natural one.
 
     C has this batch's ceiling in it. With a C that was a step older, ±180° of Fig. 3 lost its bound for hundreds of
     steps, presumably by large steps in directions that no batch had shown before.
@@ -40,15 +43,13 @@ class NaturalPosterior(Module):
         super().__init__()
         self._model, self._scale = model, checks.one_of("scale", scale, NATURAL_SCALES)
         root = np.array(model.q_sqrt)[0]
-        precision = np.linalg.inv(root @ root.T)
+        inverse = np.linalg.inv(np.linalg.cholesky(np.linalg.inv(root @ root.T)))
         self.mean = tf.Variable(model.q_mu, trainable=False, name="mean")
-        self.precision = tf.Variable(precision, trainable=False, name="precision")
-        self.factor = tf.Variable(np.linalg.cholesky(precision), trainable=False, name="factor")
-        self.ceiling = tf.Variable(precision, trainable=False, name="ceiling")
+        self.roots = tf.Variable(np.stack([inverse, inverse]), trainable=False, name="roots")  # [2, M, M], T and C's
 
-    def inverse_factor(self) -> tf.Tensor:
-        """R⁻¹ [M, M] with Λ = R Rᵀ; the covariance is R⁻ᵀ R⁻¹."""
-        return inverse_triangle(self.factor)
+    def covariance(self) -> tf.Tensor:
+        """[M, M], Λ⁻¹"""
+        return tf.matmul(self.roots[0], self.roots[0], transpose_a=True)
 
     def prior_kl(self, covariance: tf.Tensor) -> tf.Tensor:
         """
@@ -56,7 +57,7 @@ class NaturalPosterior(Module):
         :return: KL(q(v) ‖ N(0, I)), summed over outputs.
         """
         M, outputs = (tf.cast(size, covariance.dtype) for size in self.mean.shape)
-        log_determinant = 2 * tf.reduce_sum(tf.math.log(tf.linalg.diag_part(self.factor)))
+        log_determinant = -2 * tf.reduce_sum(tf.math.log(tf.linalg.diag_part(self.roots[0])))
         return 0.5 * (
             tf.reduce_sum(tf.square(self.mean)) + outputs * (tf.linalg.trace(covariance) - M + log_determinant)
         )
@@ -68,30 +69,29 @@ class NaturalPosterior(Module):
         :param linear: [M, P] and
         :param ceiling: [M, M], of a bound that is scaled to all data. Too large a precision is safe to start from.
         """
-        precision = tf.eye(self.precision.shape[0], dtype=self.precision.dtype) + ceiling
-        for variable in (self.precision, self.ceiling):
-            variable.assign(precision)
-        self.factor.assign(tf.linalg.cholesky(precision))
-        self.mean.assign(_solve(self.factor, linear))
+        precision = tf.eye(ceiling.shape[0], dtype=ceiling.dtype) + ceiling
+        inverse = inverse_triangle(tf.linalg.cholesky(precision))
+        self.roots.assign(tf.stack([inverse, inverse]))
+        self.mean.assign(tf.matmul(inverse, tf.matmul(inverse, linear), transpose_a=True))
 
-    def step(self, quadratic: Quadratic, rho: TensorType, inverse_factor: tf.Tensor) -> None:
+    def step(self, quadratic: Quadratic, rho: TensorType) -> None:
         """
         :param quadratic: the bound of a batch, scaled to all data.
         :param rho: in (0, 1], the size of the step.
-        :param inverse_factor: R⁻¹ of the present Λ.
         """
-        eye = tf.eye(self.precision.shape[0], dtype=self.precision.dtype)
-        change = rho * (eye + quadratic.precision - self.precision)
-        half = tf.matmul(inverse_factor, change)
-        precision = self.precision + change + 0.5 * tf.matmul(half, half, transpose_a=True)
-        ceiling = self.ceiling + rho * (eye + quadratic.ceiling - self.ceiling)
         gradient = quadratic.linear - tf.matmul(quadratic.precision, self.mean) - self.mean
-        factor = tf.linalg.cholesky(precision)
-        scale = tf.linalg.cholesky(ceiling) if self._scale == "ceiling" else factor
-        self.mean.assign_add(rho * _solve(scale, gradient))
-        self.precision.assign(precision)
-        self.factor.assign(factor)
-        self.ceiling.assign(ceiling)
+        roots = tf.convert_to_tensor(self.roots)
+        rho = tf.convert_to_tensor(rho, roots.dtype)
+        eye = tf.eye(roots.shape[-1], dtype=roots.dtype)
+        targets = eye + tf.stack([quadratic.precision, quadratic.ceiling])
+        errors = tf.matmul(tf.matmul(roots, targets), roots, transpose_b=True) - eye
+        largest = tf.reduce_max(tf.abs(errors), axis=[1, 2], keepdims=True)
+        P = lower_half(errors / tf.maximum(1 / rho, 0.5 * largest))
+        moved = tf.matmul(P, roots)
+        roots += 0.5 * tf.matmul(P, moved) - moved
+        scale = roots[1 if self._scale == "ceiling" else 0]
+        self.mean.assign_add(rho * tf.matmul(scale, tf.matmul(scale, gradient), transpose_a=True))
+        self.roots.assign(roots)
 
     def write_back(self) -> None:
         """Gives the model this q."""
@@ -99,13 +99,7 @@ class NaturalPosterior(Module):
         self._model.q_mu.unconstrained_variable.assign(self.mean)
         root = self._model.q_sqrt
         assert root.transform is not None
-        root.unconstrained_variable.assign(root.transform.inverse(inverse_root(self.precision)[None]))
-
-
-def _solve(factor: TensorType, columns: tf.Tensor) -> tf.Tensor:
-    """(R Rᵀ)⁻¹ b from R [M, M] and b [M, P]."""
-    inverse = inverse_triangle(factor)
-    return tf.matmul(inverse, tf.matmul(inverse, columns), transpose_a=True)
+        root.unconstrained_variable.assign(root.transform.inverse(tf.linalg.cholesky(self.covariance())[None]))
 
 
 def inverse_root(precision: TensorType) -> tf.Tensor:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from orbitgp._ops.triangular import whitener
 from orbitgp.likelihoods import IndependentGroups, slope
 from orbitgp.models import InvariantSVGP
 from orbitgp.optimizers.adam import Adam
@@ -31,12 +32,16 @@ class Optimizer:
     the number of the step, so that a state that is saved and restored goes on as if nothing had happened.
     """
 
-    def __init__(self, model: InvariantSVGP, data: tuple[Any, Any], recipe: Recipe, seed: int) -> None:
+    def __init__(
+        self, model: InvariantSVGP, data: tuple[Any, Any], recipe: Recipe, seed: int, *, fused: bool | None = None
+    ) -> None:
         """
         :param model: what is trained.
         :param data: (X, Y), [N, D] and [N, P], all of them; batches are drawn here.
         :param recipe: which steps, how many, how far.
         :param seed: decides batches and draws.
+        :param fused: whether XLA compiles a whole natural step, in which products take the place of factorisations. If
+            None, where the model is compiled and there is a GPU, which waits for small operations more than it works.
         """
         self._model, self._recipe, self._seed = model, recipe, seed
         self._X = tf.constant(data[0], model.compute_dtype)
@@ -47,19 +52,25 @@ class Optimizer:
         self.posterior: NaturalPosterior | None = None
         if recipe.kind == "natural":
             self.posterior = NaturalPosterior(model, recipe.natural.scale)
+        if fused is None:
+            fused = model.compiled and bool(tf.config.list_logical_devices("GPU"))
+        self._whitener: tf.Variable | None = None
+        if fused and self.posterior is not None:
+            self._whitener = tf.Variable(whitener(model.Kuu()), trainable=False, name="whitener")
         self._sites_need_q = any(isinstance(part, IndependentGroups) for part in model.submodules)
         self._groups = _parameter_groups(model, with_posterior=self.posterior is None)
         scales = {"inducing": recipe.inducing_scale}
         self._adam = {name: Adam(variables, scales.get(name, "element")) for name, variables in self._groups.items()}
         if self.posterior is not None:
             self._start(self.posterior)
+        self._step = self._one if self._whitener is None else tf.function(self._one, jit_compile=True, autograph=False)
         # AutoGraph would triple the time to the first step
         self._advance_compiled = tf.function(self._advance, autograph=False)
         self.hardness = tf.function(self._hardness, autograph=False)
 
     def _start(self, posterior: NaturalPosterior) -> None:
         """The best q for a first few batches: from the prior instead, the first steps would have to be huge."""
-        M, N, size = posterior.precision.shape[0], self._X.shape[0], self._batches.size
+        M, N, size = posterior.roots.shape[-1], self._X.shape[0], self._batches.size
         parts = min(-(-START_IMAGES * M // size), -(-N // size))
 
         def one(number: tf.Tensor, linear: tf.Tensor, ceiling: tf.Tensor) -> tuple[tf.Tensor, ...]:
@@ -70,14 +81,16 @@ class Optimizer:
 
         @tf.function(autograph=False)
         def gather() -> tuple[tf.Tensor, ...]:
-            nothing = (tf.constant(0), tf.zeros_like(posterior.mean), tf.zeros_like(posterior.precision))
+            nothing = (tf.constant(0), tf.zeros_like(posterior.mean), tf.zeros_like(posterior.roots[0]))
             return tf.while_loop(lambda number, *_: number < parts, one, nothing, parallel_iterations=1)[1:]
 
         posterior.start(*gather())
 
     def mend(self) -> None:
         """A q that was not finite from the start is made anew, with the jitter that the model has now."""
-        if self.posterior is not None and not np.all(np.isfinite(self.posterior.precision)):
+        if self._whitener is not None:
+            self._whitener.assign(whitener(self._model.Kuu()))
+        if self.posterior is not None and not np.all(np.isfinite(self.posterior.roots)):
             self._start(self.posterior)
             self.write_back()
 
@@ -87,10 +100,9 @@ class Optimizer:
         parameters = [*self._model.trainable_parameters]
         found |= {f"model/{i}": parameter.unconstrained_variable for i, parameter in enumerate(parameters)}
         if self.posterior is not None:
-            found |= {
-                f"posterior/{name}": getattr(self.posterior, name)
-                for name in ("mean", "precision", "factor", "ceiling")
-            }
+            found |= {"posterior/mean": self.posterior.mean, "posterior/roots": self.posterior.roots}
+        if self._whitener is not None:
+            found["whitener"] = self._whitener
         if isinstance(self._batches, HardBatches):
             found["batches/probability"] = self._batches.probability
         for group, adam in self._adam.items():
@@ -141,7 +153,7 @@ class Optimizer:
         """As :meth:`advance`, in one graph."""
         _, total = tf.while_loop(
             lambda done, total: done < steps,
-            lambda done, total: (done + 1, total + self._one()),
+            lambda done, total: (done + 1, total + self._step()),
             (tf.zeros_like(steps), tf.zeros([], self._Y.dtype)),
             parallel_iterations=1,
         )
@@ -167,18 +179,20 @@ class Optimizer:
         assert self.posterior is not None
         if self._sites_need_q:
             self.posterior.write_back()
-        inverse = self.posterior.inverse_factor()
-        covariance = tf.matmul(inverse, inverse, transpose_a=True)
+        covariance = self.posterior.covariance()
         mean = tf.convert_to_tensor(self.posterior.mean)
         variables = [v for group in self._groups.values() for v in group]
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(variables)
-            quadratic = self._model.quadratic(batch, seed)
+            W = whitener(self._model.Kuu(), self._whitener)
+            quadratic = self._model.quadratic(batch, seed, W=W, within_xla=self._whitener is not None)
             data_term = quadratic(mean, covariance)
             loss = -data_term
         bound = data_term - self.posterior.prior_kl(covariance)  # in whitened terms the KL knows no hyperparameter
         self._apply(tape.gradient(loss, variables), progress)
-        self.posterior.step(quadratic, self._rho(progress), inverse)
+        self.posterior.step(quadratic, self._rho(progress))
+        if self._whitener is not None:
+            self._whitener.assign(W)
         return bound
 
     def _rho(self, progress: tf.Tensor) -> tf.Tensor:

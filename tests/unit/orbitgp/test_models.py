@@ -266,7 +266,7 @@ def test_the_quadratic_is_the_bound(scheme, likelihood, data):
     model, batch = quadratic_case(likelihood, data, scheme=QUADRATIC_SCHEMES[scheme])
     quadratic = model.quadratic(batch, seed=[5, 6])
     assert quadratic.linear.shape == (M, model.num_latent_gps)
-    np.testing.assert_array_equal(quadratic.precision, tf.transpose(quadratic.precision))
+    np.testing.assert_allclose(quadratic.precision, tf.transpose(quadratic.precision), rtol=1e-12, atol=1e-12)
     above = np.linalg.eigvalsh(quadratic.ceiling - quadratic.precision)
     assert above.min() > -1e-9 * above.max() - 1e-9
     if scheme == "full":

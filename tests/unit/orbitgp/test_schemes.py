@@ -19,6 +19,7 @@ from orbitgp.schemes import (
     average,
     distinct_pairs,
     independent_pairs,
+    outer_of_average,
     paper_scheme,
     square_norm_of_average,
     square_of_average,
@@ -80,6 +81,15 @@ def test_estimates_are_sums_over_pairs_with_their_gradients(case, central_differ
     np.testing.assert_allclose(square_of_average(values, weights), squares, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(square_norm_of_average(values, weights), squares.sum(1), rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(variance_of_average(Kaa, groups, weights), variances, rtol=1e-12, atol=1e-12)
+    scale = rng.uniform(size=2)
+    outer, ceiling = outer_of_average(tf.transpose(values, [2, 0, 1]), scale, weights)
+    expected, above = np.zeros((2, 3, 3))
+    for n, g, h in np.ndindex(2, groups, groups):
+        pair = scale[n] * np.outer(values[n, g], values[n, h])
+        expected += (weights.same if g == h else weights.different) * pair
+        above += pair / groups if g == h else 0
+    np.testing.assert_allclose(outer, expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(ceiling, above, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(average(values), sum(values[:, g] for g in range(groups)) / groups, rtol=1e-13)
     if case == "three of six":
         for estimate, at in (
@@ -87,6 +97,8 @@ def test_estimates_are_sums_over_pairs_with_their_gradients(case, central_differ
             (lambda v: square_of_average(v, weights), values),
             (lambda v: square_norm_of_average(v, weights), values),
             (lambda K: variance_of_average(K, groups, weights), Kaa),
+            (lambda v: outer_of_average(v, scale, weights)[0], values.transpose(2, 0, 1)),
+            (lambda s: outer_of_average(values.transpose(2, 0, 1), s, weights)[0], scale),
         ):
             at = tf.constant(at)
             directions = np.random.default_rng(10).normal(size=estimate(at).shape)

@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from orbitgp import orbits
 from orbitgp.optimizers.adam import Adam
-from orbitgp.optimizers.natural import best_posterior
+from orbitgp.optimizers.natural import NaturalPosterior, best_posterior
 from orbitgp.optimizers.recipe import NaturalRate
 from orbitgp.optimizers.schedules import cosine, geometric
 from orbitgp.optimizers.steps import BATCH, DRAWS, Optimizer
@@ -50,7 +50,7 @@ def test_the_natural_step_has_the_bound_and_the_gradients_of_the_model(
     for mine, theirs in zip(twin.parameters, model.parameters, strict=True):
         mine.assign(theirs)
     twin.q_mu.assign(optimizer.posterior.mean)
-    twin.q_sqrt.assign(np.linalg.cholesky(np.linalg.inv(optimizer.posterior.precision))[None])
+    twin.q_sqrt.assign(np.linalg.cholesky(optimizer.posterior.covariance())[None])
 
     found, finite = optimizer.advance(tf.constant(1))
     groups = (twin.inducing_variable, twin.kernel.base, twin.likelihood, twin.kernel.orbit)
@@ -69,16 +69,29 @@ def test_the_natural_step_moves_q_by_the_schedule(make_model, recipe, regression
     model = make_model()
     optimizer = Optimizer(model, regression, recipe(), seed=0)
     optimizer.advance(tf.constant(5))
-    before, mean = optimizer.posterior.precision.numpy(), optimizer.posterior.mean.numpy()
+    twin = NaturalPosterior(model)
+    twin.roots.assign(optimizer.posterior.roots)
+    twin.mean.assign(optimizer.posterior.mean)
     quadratic = model.quadratic(regression, [0, 0])  # the full orbit: no draws
     optimizer.advance(tf.constant(1))
-    rho = geometric(tf.constant(5 / 20, tf.float64), 0.5, 0.1).numpy()
-    G = rho * (np.eye(6) + quadratic.precision.numpy() - before)
-    expected = before + G + 0.5 * G @ np.linalg.inv(before) @ G
-    np.testing.assert_allclose(optimizer.posterior.precision, expected, rtol=1e-8)
-    slope = quadratic.linear - quadratic.precision @ mean - mean
-    moved = np.linalg.solve(optimizer.posterior.ceiling, slope)
-    np.testing.assert_allclose(optimizer.posterior.mean, mean + rho * moved, rtol=1e-8)
+    twin.step(quadratic, geometric(tf.constant(5 / 20, tf.float64), 0.5, 0.1))
+    np.testing.assert_allclose(optimizer.posterior.roots, twin.roots, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(optimizer.posterior.mean, twin.mean, rtol=1e-8)
+
+
+@pytest.mark.parametrize("batches", ["drawn", "hard"])
+def test_a_whole_step_in_one_is_the_same_step(batches, make_model, recipe, regression):
+    states = []
+    for fused in (False, True):
+        model = make_model(orbit=noise(), scheme=Groups(2, 2), compiled=fused)
+        optimizer = Optimizer(model, regression, recipe(batch=6, batches=batches), seed=3, fused=fused)
+        bound, finite = optimizer.advance(tf.constant(7))
+        assert finite
+        states.append({name: value.numpy() for name, value in optimizer.state().items()} | {"bound": bound})
+    W, K = states[1].pop("whitener"), model.Kuu().numpy()
+    assert np.abs(W @ K @ W.T - np.eye(6)).max() < 0.5  # of the step before
+    for name, value in states[0].items():
+        np.testing.assert_allclose(states[1][name], value, rtol=1e-6, atol=1e-8, err_msg=name)
 
 
 def test_where_nothing_is_drawn_it_starts_with_the_best_q_and_so_it_is_mended(make_model, recipe, regression, eagerly):
@@ -89,7 +102,7 @@ def test_where_nothing_is_drawn_it_starts_with_the_best_q_and_so_it_is_mended(ma
         optimizer.write_back()
         np.testing.assert_allclose(model.q_mu, mean, rtol=1e-8, atol=1e-10)
         np.testing.assert_allclose(model.q_sqrt[0], root, rtol=1e-8, atol=1e-10)
-        optimizer.posterior.precision.assign(optimizer.posterior.precision * np.nan)
+        optimizer.posterior.roots.assign(optimizer.posterior.roots * np.nan)
         optimizer.mend()
 
 
@@ -103,8 +116,8 @@ def test_it_starts_from_as_many_batches_as_the_data_have(make_model, recipe, reg
         part = model.quadratic((regression[0][rows], regression[1][rows], rows), split(seed, DRAWS))
         linear += part.linear.numpy() / 4
         ceiling += part.ceiling.numpy() / 4
-    for found in (optimizer.posterior.precision, optimizer.posterior.ceiling):
-        np.testing.assert_allclose(found, ceiling, rtol=1e-8, atol=1e-10)
+    for root in optimizer.posterior.roots.numpy():
+        np.testing.assert_allclose(root @ ceiling @ root.T, np.eye(6), atol=1e-8)
     np.testing.assert_allclose(optimizer.posterior.mean, np.linalg.solve(ceiling, linear), rtol=1e-6, atol=1e-9)
 
 
