@@ -81,9 +81,7 @@ def test_without_a_gpu_the_papers_size_has_to_be_insisted_on(bare: Workspace):
 
 
 def test_a_failure_shows_the_end_of_the_log(bare: Workspace):
-    bare.replace(
-        "workflow/scripts/dataset.py", "def main() -> None:", "def main() -> None:\n    raise SystemExit('oh')"
-    )
+    bare.replace("Snakefile", 'min_version("9.5")\n', 'min_version("9.5")\nraise RuntimeError("it broke")\n')
     done = bare.python("workflow/scripts/run.py", "smoke")
     assert done.returncode == 1
-    assert "results/smoke/logs/run.log has all of it" in done.stdout and "Error in rule dataset" in done.stdout
+    assert "results/smoke/logs/run.log has all of it" in done.stdout and "it broke" in done.stdout
