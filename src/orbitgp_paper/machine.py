@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-#: trainings at a time beyond which a GPU gains nothing (benchmarks/gpu.md)
+#: trainings at a time; a choice: benchmarks/gpu.md has measured up to six, which still gained
 MOST = 8
 
 #: of memory that a training may take, of the GPU and of the machine (`provenance.json` has what each took), in MB

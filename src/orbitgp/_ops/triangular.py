@@ -10,7 +10,7 @@ from gpflow.base import TensorType
 #: of W K Wᵀ − I, by Frobenius' norm, before Newton's last step, which squares it
 CLOSE = 1e-4
 
-#: of Newton's method; from a near W it takes two or three
+#: of Newton's method, before the matrix is factorised after all
 MOST_STEPS = 20
 
 
@@ -37,7 +37,7 @@ def whitener(K: tf.Tensor, near: TensorType | None = None) -> tf.Tensor:
 
     :param K: [M, M], positive.
     :param near: [M, M], the W of a K that was a little different; then products alone lead to W. A factorisation is a
-        chain of small operations, and a GPU makes some thirty products in its time.
+        chain of small operations, and a GPU makes many products in its time.
     :return: [M, M], lower triangular.
     """
 
