@@ -1,14 +1,12 @@
 """
-A training step in the paper's size, part by part, against what the machine could do; what each trick is worth; what a
-step of each experiment takes; how many trainings a GPU should have at once; and an earlier commit beside this one.
+A training step in the paper's size: what the GPU does in it, against what the machine could do; what each trick is
+worth; what a step of each experiment takes; and how many trainings a GPU should have at once.
 
-    python benchmarks/gpu.py            # on a GPU, ten minutes; writes benchmarks/gpu.csv and gpu.md
+    python benchmarks/gpu.py            # on a GPU, ten minutes; writes benchmarks/gpu.csv, gpu.md and gpu.png
     python benchmarks/gpu.py --only targets    # one table, here from results/paper; the others stay as they are
-    git worktree add ../earlier 6f4a543 && python benchmarks/gpu.py --only earlier --earlier ../earlier
 
-Ceilings (products, memory) are measured in the same run. A part's floor is what its operations and its bytes would
-take at these ceilings, whichever is longer; bytes count what must be read and written once if nothing is kept in
-between. Factorisations have no floor here: their time is that of a chain of small operations.
+Ceilings (products, memory) are measured in the same run. The floor of each kind of work is what its operations, or the
+bytes that must be read and written once, would take at these ceilings.
 """
 
 from __future__ import annotations
@@ -17,8 +15,10 @@ import argparse
 import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
@@ -59,14 +59,20 @@ VARIANTS = (
     "rotated/rotation",
     "rotated/affine_parts",
     "rotated/rotation_plain",
+    "parity/rbf_90",
     "parity/rotation_90_from_20",
 )
 
-#: whose steps an earlier commit is compared by, and how many trainings at a time
-COMPARED, COMPARED_LANES = ("parity/rotation_90_from_20", "mnist/affine"), 6
+#: trainings at a time, under CUDA's Multi-Process Service
+LANES = (1, 2, 4, 8, 12)
 
-#: trainings at a time, and whether CUDA's Multi-Process Service lets their operations run side by side
-LANES = ((1, False), (3, False), (3, True), (6, True))
+#: the GPU's work by the names of its kernels; the rest is arithmetic on each number, and moving them
+KINDS = {
+    "products, float64": r"f64f64|d884gemm|dgemm",
+    "products, three passes of bfloat16": r"nvjet|bf16",
+    "products, float32": r"f32f32|sgemm|gemmSN|splitK",
+}
+REST, WAITING = "arithmetic by element, and copies", "waiting"
 
 
 def specification(changes: dict[str, Any], batch: int | None, inducing: int, run: str = "mnist/affine") -> Any:
@@ -127,14 +133,14 @@ def milliseconds(run: Callable[[], Any], repeats: int) -> float:
 def ceilings(size: int, repeats: int) -> dict[str, float]:
     """
     :param size: side of the matrices.
-    :return: operations per second of products in either precision, and bytes per second of a sum over an array.
+    :return: operations per second of products in each precision, and bytes per second of a sum over an array.
     """
     import tensorflow as tf
 
     tf.config.experimental.enable_tensor_float_32_execution(False)  # models have it off: their products are whole
     found = {}
-    for dtype in (tf.float32, tf.float64):
-        a = tf.random.stateless_uniform([size, size], [0, 1], dtype=dtype)
+    for dtype in (tf.float32, tf.float64, tf.bfloat16):
+        a = tf.cast(tf.random.stateless_uniform([size, size], [0, 1]), dtype)
         product = tf.function(lambda a=a: tf.matmul(a, a)[0, 0], autograph=False)
         found[f"{dtype.name} product"] = 2 * size**3 / milliseconds(product, repeats) * 1e3
     a = tf.random.stateless_uniform([size * size * 16], [0, 1])  # large, so that the way to the host is a small part
@@ -143,60 +149,52 @@ def ceilings(size: int, repeats: int) -> dict[str, float]:
     return found
 
 
-def parts(optimiser: Any, repeats: int) -> dict[str, float]:
+def parts(optimiser: Any, steps: int = 20) -> dict[str, float]:
     """
-    :return: milliseconds of each part of a step: differences of stages, each of which contains the one before.
+    :return: milliseconds of a step that the GPU spends on each kind of work, and waiting. Without a GPU, waiting only.
     """
     import tensorflow as tf
+    from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
-    model = optimiser._model
-    seed = tf.constant([0, 1], tf.int64)
-    batch = optimiser._batch(optimiser._batches.draw(seed))
-    variables = [v for group in optimiser._groups.values() for v in group]
-    inner, few = 20, tf.constant(20)
-
-    def sums(tensors: Any) -> list[tf.Tensor]:  # small, so that nothing large travels to the host
-        return [tf.reduce_sum(tensor) for tensor in tf.nest.flatten(tensors)]
-
-    def quadratic() -> Any:
-        found = model.quadratic(batch, seed)
-        return [found.linear, found.precision, found.constant, found.ceiling]
-
-    def gradients() -> Any:
-        with tf.GradientTape() as tape:
-            bound = model.quadratic(batch, seed)(
-                tf.convert_to_tensor(model.q_mu), tf.eye(model.q_mu.shape[0], dtype=model.q_mu.dtype)
-            )
-        return tape.gradient(bound, variables)
-
-    stages = {  # draws are compiled into one loop with the kernel, so that they cannot be timed apart from it
-        "draws and kernel": lambda: sums(model._training_averages(batch[0], model.scheme, seed)),
-        "solves": lambda: sums(quadratic()),
-        "backward": lambda: sums(gradients()),
-    }
-    taken = {name: milliseconds(tf.function(stage, autograph=False), repeats) for name, stage in stages.items()}
-    taken["q and updates"] = milliseconds(lambda: optimiser.advance(few), repeats) / inner
-    names = list(taken)
-    return {name: taken[name] - (taken[names[i - 1]] if i else 0.0) for i, name in enumerate(names)}
+    taken = dict.fromkeys((*KINDS, REST), 0.0)
+    whole = step_ms(optimiser, repeats=5)
+    with tempfile.TemporaryDirectory() as folder:
+        tf.profiler.experimental.start(folder)
+        optimiser.advance(tf.constant(steps))[0].numpy()
+        tf.profiler.experimental.stop()
+        for file in Path(folder).rglob("*.xplane.pb"):
+            for plane in xplane_pb2.XSpace.FromString(file.read_bytes()).planes:
+                streams = [line for line in plane.lines if "GPU" in plane.name and "Stream" in line.name]
+                for event in (event for line in streams for event in line.events):
+                    taken[kind_of(plane.event_metadata[event.metadata_id].name)] += 1e-9 * event.duration_ps / steps
+    return taken | {WAITING: whole - sum(taken.values())}
 
 
-def floors(spec: Any, ceiling: dict[str, float], pixels: int = 784, outputs: int = 10) -> dict[str, float]:
+def kind_of(kernel: str) -> str:
     """
-    :return: milliseconds that each part needs at least.
+    :param kernel: its name, as the profiler has it.
+    """
+    return next((kind for kind, names in KINDS.items() if re.search(names, kernel)), REST)
+
+
+def floors(spec: Any, ceiling: dict[str, float], pixels: int = 784) -> dict[str, float]:
+    """
+    :return: milliseconds that each kind of work needs at least.
     """
     N, M = spec.optimiser.batch, spec.inducing.count
-    groups, size = spec.scheme.groups, spec.scheme.size
-    S, width = groups * size, 4 if spec.precision == "mixed" else 8
-    product = ceiling["float32 product" if width == 4 else "float64 product"]
-    draws, kernel = N * S * pixels * width, N * groups * M * 8
-    between = 2 * N * S * pixels * M / product
-    columns = N * groups
-    solves = (M**2 * columns + 2 * 2 * M**2 * columns + 2 * M * columns * outputs) / ceiling["float64 product"]
+    groups, S = spec.scheme.groups, spec.scheme.groups * spec.scheme.size
+    # W k_uf, its outer products, their derivative, and those by W and by k_uf; one step of Newton's method for W,
+    # its derivative, q's covariance, and the steps of Λ and C
+    double = 10 * M**2 * N * groups + 2 * M**2 * N + (6 + 6 + 2 + 16) * M**3
+    between = 3 * 2 * N * S * pixels * M  # draws with Z, and the derivatives by either
+    among = 2 * 2 * N * S**2 * pixels  # draws with each other, and the derivative
+    moved = 4 * N * S * pixels * 4 + 2 * N * groups * M * 8  # draws: written and read, forward and backward; k_fu
     return {
-        "draws and kernel": 1e3 * max(between, (2 * draws + kernel) / ceiling["memory"]),
-        "solves": 1e3 * max(solves, kernel / ceiling["memory"]),
-        "backward": 1e3 * (2 * between + 2 * solves),
-        "q and updates": 1e3 * (2 * 3 * M**3) / ceiling["float64 product"],
+        "products, float64": 1e3 * double / ceiling["float64 product"],
+        "products, three passes of bfloat16": 1e3 * 3 * between / ceiling["bfloat16 product"],
+        "products, float32": 1e3 * among / ceiling["float32 product"],
+        REST: 1e3 * moved / ceiling["memory"],
+        WAITING: 0.0,
     }
 
 
@@ -214,7 +212,7 @@ def measure_parts(given: argparse.Namespace) -> list[Row]:
     least = floors(spec, ceiling)
     return [{"table": "ceiling", "name": name, "value": value} for name, value in ceiling.items()] + [
         {"table": "part", "name": name, "value": value, "floor": least[name]}
-        for name, value in parts(build(spec), given.repeats).items()
+        for name, value in parts(build(spec)).items()
     ]
 
 
@@ -238,47 +236,11 @@ def measure_lanes(given: argparse.Namespace) -> list[Row]:
     """Steps a second of all trainings together, each in a process of its own."""
     from orbitgp_paper.machine import multi_process_service
 
-    rows = []
-    for lanes, shared in LANES:
-        name = f"{lanes} training{'s' * (lanes > 1)}{', MPS' * shared}"
-        with multi_process_service() if shared else contextlib.nullcontext(True) as available:
-            rate = float("nan")
-            if available:
-                with trainings(given, lanes) as workers:
-                    rate = together(workers)
-        rows.append({"table": "lanes", "name": name, "value": rate})
-    return rows
-
-
-def measure_earlier(given: argparse.Namespace) -> list[Row]:
-    """Steps a second of another checkout and of this one, in turns, alone and several at once."""
-    from orbitgp_paper.machine import multi_process_service
-
-    rows, commits = [], " → ".join(map(_commit, (given.earlier, HERE)))
-    with multi_process_service() as shared:
-        for run in COMPARED:
-            with (
-                trainings(given, COMPARED_LANES, run, given.earlier) as theirs,
-                trainings(given, COMPARED_LANES, run) as ours,
-            ):
-                for lanes in (1, COMPARED_LANES):
-                    rates = [(together(theirs[:lanes]), together(ours[:lanes])) for _ in range(2)]
-                    earlier, now = (sum(both) / len(rates) for both in zip(*rates, strict=True))
-                    name = f"{run}, {lanes} at once{', MPS' * shared}" if lanes > 1 else f"{run}, alone"
-                    found = {"value": now, "earlier": earlier, "commits": commits}
-                    rows.append({"table": "earlier", "name": name, **found})
-    return rows
-
-
-def _commit(folder: Path) -> str:
-    """Its short name, with a plus where library or settings differ from it; empty where there is no repository."""
-
-    def git(*words: str) -> str:
-        done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True)
-        return done.stdout.strip()
-
-    changed = git("status", "--porcelain", "--untracked-files=no", "--", ":/src", ":/config")
-    return git("rev-parse", "--short", "HEAD") + "+" * bool(changed)
+    with multi_process_service() as shared, trainings(given, max(LANES)) as workers:
+        return [
+            {"table": "lanes", "name": f"{lanes}{', MPS' * shared}", "value": together(workers[:lanes])}
+            for lanes in LANES
+        ]
 
 
 def measure_targets(given: argparse.Namespace) -> list[Row]:
@@ -302,30 +264,12 @@ def measure_targets(given: argparse.Namespace) -> list[Row]:
 
 
 @contextlib.contextmanager
-def trainings(
-    given: argparse.Namespace, lanes: int, run: str = "mnist/affine", checkout: Path | None = None
-) -> Iterator[list[subprocess.Popen[str]]]:
-    """
-    So many, each in a process of its own, that wait to be timed.
-
-    :param checkout: whose library and settings are used; those of this file if None.
-    """
-    size = ["--inducing", str(given.inducing), "--seconds", str(given.seconds)]
-    if given.variant_batch is not None:
-        size += ["--variant-batch", str(given.variant_batch)]
-    command = [sys.executable, str(Path(__file__).resolve()), "--only", "worker", "--run", run, *size]
-    root = HERE.parent if checkout is None else checkout.resolve()
-    places = [str(root / "src"), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+def trainings(given: argparse.Namespace, lanes: int) -> Iterator[list[subprocess.Popen[str]]]:
+    """So many of MNIST's affine variant, each in a process of its own, that wait to be timed."""
+    command = [sys.executable, str(Path(__file__).resolve()), "--only", "worker", "--inducing", str(given.inducing)]
+    command += ["--batch", str(given.batch), "--seconds", str(given.seconds)]
     workers = [
-        subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=root,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, places))},
-        )
-        for _ in range(lanes)
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(lanes)
     ]
     try:
         yield workers
@@ -360,7 +304,7 @@ def work(given: argparse.Namespace) -> None:
     """One of several trainings. To "warm" it answers 0 once it is; to "go", how many steps a second it made."""
     import tensorflow as tf
 
-    optimiser, few = build(specification({}, given.variant_batch, given.inducing, given.run)), tf.constant(10)
+    optimiser, few = build(specification({}, given.batch, given.inducing)), tf.constant(10)
     optimiser.advance(few)[0].numpy()
     for order in sys.stdin:
         done, start, rate = 0, time.perf_counter(), 0.0
@@ -375,7 +319,6 @@ def work(given: argparse.Namespace) -> None:
 #: lanes first: they should find a GPU that this process has not touched
 TABLES: dict[str, Callable[[argparse.Namespace], list[Row]]] = {
     "lanes": measure_lanes,
-    "earlier": measure_earlier,
     "parts": measure_parts,
     "tricks": measure_tricks,
     "variants": measure_variants,
@@ -384,7 +327,7 @@ TABLES: dict[str, Callable[[argparse.Namespace], list[Row]]] = {
 
 
 def write(frame: Any, folder: Path) -> None:
-    """gpu.csv with everything, gpu.md to read."""
+    """gpu.csv with everything, gpu.md to read, gpu.png to see."""
     frame.to_csv(folder / "gpu.csv", index=False, float_format="%.6g")
     by_table = dict(list(frame.groupby("table", sort=False)))
     lines = ["# A training step in the paper's size", ""]
@@ -397,7 +340,35 @@ def write(frame: Any, folder: Path) -> None:
             lines += [*show(by_table[name]), ""]
     if {"target", "variant"} <= set(by_table):
         lines += _shown_targets(by_table["target"], by_table["variant"])
+    if {"part", "lanes"} <= set(by_table):
+        draw(frame, folder / "gpu.png")
+        lines[2:2] = ["![The kinds of work in a step beside their floors, and trainings side by side](gpu.png)", ""]
     (folder / "gpu.md").write_text("\n".join(lines).rstrip() + "\n")
+
+
+def draw(frame: Any, file: Path) -> None:
+    """The kinds of work beside their floors, and the steps a second of trainings side by side."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    parts, lanes = (frame[frame.table == table] for table in ("part", "lanes"))
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3), width_ratios=(3, 2), layout="constrained")
+    places = range(len(parts))
+    left.barh([place - 0.2 for place in places], parts.value, height=0.4, label="measured", color="#2a6f97")
+    left.barh([place + 0.2 for place in places], parts.floor, height=0.4, label="floor", color="#a9a9a9")
+    left.set_yticks(places, parts.name)
+    left.invert_yaxis()
+    left.set_xlabel("ms of a step, MNIST affine")
+    left.legend(frameon=False)
+    right.plot([int(name.split(",")[0]) for name in lanes.name], lanes.value, "o-", color="#2a6f97")
+    right.set_xlabel("trainings at once")
+    right.set_ylabel("steps a second, all together")
+    right.set_ylim(bottom=0)
+    for axes in (left, right):
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(file, dpi=150)
 
 
 def _shown_ceilings(rows: Any) -> list[str]:
@@ -407,7 +378,7 @@ def _shown_ceilings(rows: Any) -> list[str]:
 
 def _shown_parts(rows: Any) -> list[str]:
     cells = [(row.name, f"{row.value:.2f}", f"{row.floor:.2f}") for row in rows.itertuples()]
-    return _table(("part of a step, MNIST, affine", "ms", "floor, ms"), [*cells, _sums(rows)])
+    return _table(("a step of MNIST, affine", "ms", "floor, ms"), [*cells, _sums(rows)])
 
 
 def _sums(rows: Any) -> tuple[str, str, str]:
@@ -425,19 +396,9 @@ def _shown_variants(rows: Any) -> list[str]:
 
 
 def _shown_lanes(rows: Any) -> list[str]:
-    alone, known = rows.value.iloc[0], rows.fillna({"value": 0})
-    cells = [(row.name, f"{row.value:.0f}", f"{row.value / alone:.2f}") for row in known.itertuples()]
-    head = ("at once, MNIST, affine", "steps a second, all together", "against one")
-    return _table(head, [cell if float(cell[1]) else (cell[0], "not to be had here", "") for cell in cells])
-
-
-def _shown_earlier(rows: Any) -> list[str]:
-    earlier, now = rows.commits.iloc[0].split(" → ")
-    cells = [
-        (row.name, f"{row.earlier:.0f}", f"{row.value:.0f}", f"{row.value / row.earlier:.2f}")
-        for row in rows.itertuples()
-    ]
-    return _table(("steps a second, all together", earlier, now, "ratio"), cells)
+    alone = rows.value.iloc[0]
+    cells = [(row.name, f"{row.value:.0f}", f"{row.value / alone:.2f}") for row in rows.itertuples()]
+    return _table(("trainings at once, MNIST, affine", "steps a second, all together", "against one"), cells)
 
 
 def _shown_targets(rows: Any, variants: Any) -> list[str]:
@@ -464,7 +425,6 @@ SHOWN: dict[str, Callable[[Any], list[str]]] = {
     "trick": _shown_tricks,
     "variant": _shown_variants,
     "lanes": _shown_lanes,
-    "earlier": _shown_earlier,
 }
 
 
@@ -486,6 +446,17 @@ def measured(given: argparse.Namespace, command: str) -> Any:
     return found
 
 
+def _commit(folder: Path) -> str:
+    """Its short name, with a plus where library or settings differ from it; empty where there is no repository."""
+
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True)
+        return done.stdout.strip()
+
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", ":/src", ":/config")
+    return git("rev-parse", "--short", "HEAD") + "+" * bool(changed)
+
+
 def _command(arguments: list[str]) -> str:
     """What was typed, without where results went, which decides none of them."""
     kept = [word for i, word in enumerate(arguments) if "--folder" not in (word, *arguments[max(i - 1, 0) : i])]
@@ -495,21 +466,16 @@ def _command(arguments: list[str]) -> str:
 def main() -> None:
     """Reads the arguments and writes the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    usual = [name for name in TABLES if name != "earlier"]
-    parser.add_argument("--only", nargs="+", choices=[*TABLES, "worker"], default=usual, help="which tables")
-    parser.add_argument("--earlier", type=Path, help="a checkout of another commit, for the table of that name")
+    parser.add_argument("--only", nargs="+", choices=[*TABLES, "worker"], default=[*TABLES], help="which tables")
     parser.add_argument("--batch", type=int, default=2000)
     parser.add_argument("--variant-batch", type=int, help="for every experiment, instead of its own")
     parser.add_argument("--inducing", type=int, default=750)
     parser.add_argument("--side", type=int, default=8192, help="of the matrices that ceilings are measured with")
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=8.0, help="that trainings side by side are timed for")
-    parser.add_argument("--run", default="mnist/affine", help="of a worker")
     parser.add_argument("--runs", type=Path, default=HERE.parent / "results" / "paper" / "runs", help="for targets")
     parser.add_argument("--folder", type=Path, default=HERE, help="where gpu.csv and gpu.md go")
     given = parser.parse_args()
-    if "earlier" in given.only and (given.earlier is None or not (given.earlier / "src" / "orbitgp").is_dir()):
-        parser.error(f"--earlier must name a checkout of this project, got {given.earlier}")
     if given.only == ["worker"]:
         work(given)
         return

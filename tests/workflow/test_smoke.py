@@ -1,5 +1,6 @@
 """The whole smoke size: what it leaves, and what it says."""
 
+import csv
 import re
 import sys
 from pathlib import Path
@@ -70,8 +71,14 @@ def test_it_says_how_far_it_is_and_what_came_out(smoke: Workspace):
     assert re.search(r"^ *rotation +2\.08 ± 0\.06 +[0-9.]+", "\n".join(lines), flags=re.M)
     assert re.match(r"Claims of the paper: .*\d+ not measured.* \(results/smoke/claims\.md\)", lines[-3])
     assert lines[-1] == "The report, with all figures: results/smoke/report.html"
-    assert re.match(r"All of it took .*; results/smoke/logs/run\.log has the times of each job\.", took)
+    assert re.match(
+        r"All of it took .*; results/smoke/logs/run\.log and results/smoke/times\.csv have the times\.", took
+    )
     assert "Finished jobid" in (smoke.results / "logs" / "run.log").read_text()
+    with open(smoke.results / "times.csv", encoding="utf-8") as lines:
+        (row,) = csv.DictReader(lines)
+    assert (row["device"], row["trainings_ended"], row["trainings_to_do"]) == ("CPU", "10", "10")
+    assert float(row["seconds"]) > 10
 
 
 def test_without_a_gpu_the_papers_size_has_to_be_insisted_on(bare: Workspace):

@@ -7,17 +7,20 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import re
 import subprocess
 import sys
 import time
 from contextlib import ExitStack
+from datetime import datetime, timezone
 from pathlib import Path
 from threading import Thread
 from typing import IO
 
 import pandas as pd
 
+from orbitgp.files import write_csv
 from orbitgp_paper.analysis.formats import read_table, shown
 from orbitgp_paper.config import Config, Paths, load
 from orbitgp_paper.experiments.images import image_counts
@@ -51,7 +54,8 @@ def main() -> int:
         if gpu is not None:
             lanes = trainings_at_a_time(gpu, shared=service.enter_context(multi_process_service()))
             command += ["--workflow-profile", "profiles/local-gpu", "--resources", f"gpu={lanes}"]
-            print(f"On {gpu.name}, {lanes} training{'s' * (lanes > 1)} at a time.")
+            device = f"{gpu.name}, {lanes} training{'s' * (lanes > 1)} at a time"
+            print(f"On {device}.", flush=True)
         elif hours > PATIENCE and not given.force:
             print(
                 f"No GPU was found, and on two cores size {given.tier} takes some {hours:,.0f} hours. To train all the "
@@ -62,14 +66,15 @@ def main() -> int:
             return 1
         else:
             command += ["--cores", "all"]
-            print(f"Without a GPU: some {max(hours, 0.1):.1f} hours on two cores.")
-        code, log = follow(command, made.log("run"))
+            device = "CPU"
+            print(f"Without a GPU: some {max(hours, 0.1):.1f} hours on two cores.", flush=True)
+        code, log = follow(command, made.log("run"), Times(made.times(), device))
     if code:
         print(f"Snakemake ended with an error; {log} has all of it, and its end is\n", file=sys.stderr)
         print("\n".join(log.read_text(encoding="utf-8").splitlines()[-40:]), file=sys.stderr)
         return code
     print(summary(made, sys.stdout.isatty()))
-    print(f"All of it took {duration(time.monotonic() - began)}; {log} has the times of each job.")
+    print(f"All of it took {duration(time.monotonic() - began)}; {log} and {made.times()} have the times.")
     return 0
 
 
@@ -124,8 +129,32 @@ def _share_of(log: Path) -> float:
     return int(found[-1][0]) / int(found[-1][1]) if found else 0.0
 
 
-def follow(command: list[str], log: Path) -> tuple[int, Path]:
-    """Runs Snakemake: all that it says goes to the log, and where it stands to the terminal."""
+class Times:
+    """A row for each start: what was interrupted and taken up again took their sum. Kept up to date, for kills."""
+
+    HEADER = ("began", "device", "trainings_ended", "trainings_to_do", "seconds")
+
+    def __init__(self, file: Path, device: str) -> None:
+        """
+        :param file: has the rows of the starts before this one, if there were any.
+        :param device: what it runs on, in words.
+        """
+        self._file, self._device, self._start = file, device, time.monotonic()
+        self._began = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        self._before = []
+        if file.exists():
+            with open(file, encoding="utf-8", newline="") as lines:
+                self._before = list(csv.reader(lines))[1:]
+
+    def note(self, progress: Progress) -> None:
+        """Where it stands now."""
+        seconds = round(time.monotonic() - self._start, 1)
+        now = (self._began, self._device, progress.done, progress.total, seconds)
+        write_csv(self._file, self.HEADER, [*self._before, now])
+
+
+def follow(command: list[str], log: Path, times: Times) -> tuple[int, Path]:
+    """Runs Snakemake: all that it says goes to the log, and where it stands to the terminal and to ``times``."""
     log.parent.mkdir(parents=True, exist_ok=True)
     progress, began, said = Progress(), time.monotonic(), ""
     with open(log, "w", encoding="utf-8") as file:
@@ -137,13 +166,17 @@ def follow(command: list[str], log: Path) -> tuple[int, Path]:
             while reader.is_alive():
                 reader.join(1.0)
                 now = progress.say(time.monotonic() - began)
+                another = now.split(",")[0] != said.split(",")[0]  # training has ended
+                if another:
+                    times.note(progress)
                 if sys.stdout.isatty():
                     print(f"\r{now}\033[K", end="", flush=True)
-                elif now.split(",")[0] != said.split(",")[0]:  # a line for each training that has ended
+                elif another:
                     print(now, flush=True)
                 said = now
         except KeyboardInterrupt:  # Snakemake has it too, and lets trainings save themselves
             reader.join()
+    times.note(progress)
     if sys.stdout.isatty():
         print("\r\033[K", end="")
     return process.wait(), log

@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from gpflow import Parameter
+from gpflow.likelihoods import Gaussian
 
 from orbitgp._ops.triangular import whitener
 from orbitgp.likelihoods import IndependentGroups, slope
-from orbitgp.models import InvariantSVGP
+from orbitgp.models import InvariantSVGP, Quadratic
 from orbitgp.optimizers.adam import Adam
 from orbitgp.optimizers.batches import HardBatches, make_batches
 from orbitgp.optimizers.natural import NaturalPosterior
@@ -40,8 +42,9 @@ class Optimizer:
         :param data: (X, Y), [N, D] and [N, P], all of them; batches are drawn here.
         :param recipe: which steps, how many, how far.
         :param seed: decides batches and draws.
-        :param fused: whether XLA compiles a whole natural step, in which products take the place of factorisations. If
-            None, where the model is compiled and there is a GPU, which waits for small operations more than it works.
+        :param fused: whether XLA compiles a whole step, in which products take the place of factorisations. If None,
+            where the model is compiled and there is a GPU, which waits for small operations more than it works; Adam
+            for everything needs a bound that is quadratic in q besides.
         """
         self._model, self._recipe, self._seed = model, recipe, seed
         self._X = tf.constant(data[0], model.compute_dtype)
@@ -53,9 +56,10 @@ class Optimizer:
         if recipe.kind == "natural":
             self.posterior = NaturalPosterior(model, recipe.natural.scale)
         if fused is None:
-            fused = model.compiled and bool(tf.config.list_logical_devices("GPU"))
+            on_gpu = model.compiled and bool(tf.config.list_logical_devices("GPU"))
+            fused = on_gpu and (self.posterior is not None or _quadratic_in_q(model))
         self._whitener: tf.Variable | None = None
-        if fused and self.posterior is not None:
+        if fused:
             self._whitener = tf.Variable(whitener(model.Kuu()), trainable=False, name="whitener")
         self._sites_need_q = any(isinstance(part, IndependentGroups) for part in model.submodules)
         self._groups = _parameter_groups(model, with_posterior=self.posterior is None)
@@ -184,8 +188,7 @@ class Optimizer:
         variables = [v for group in self._groups.values() for v in group]
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(variables)
-            W = whitener(self._model.Kuu(), self._whitener)
-            quadratic = self._model.quadratic(batch, seed, W=W, within_xla=self._whitener is not None)
+            quadratic, W = self._quadratic(batch, seed)
             data_term = quadratic(mean, covariance)
             loss = -data_term
         bound = data_term - self.posterior.prior_kl(covariance)  # in whitened terms the KL knows no hyperparameter
@@ -195,15 +198,28 @@ class Optimizer:
             self._whitener.assign(W)
         return bound
 
+    def _quadratic(self, batch: tuple[Any, ...], seed: tf.Tensor) -> tuple[Quadratic, tf.Tensor]:
+        """The batch's bound for every q, and W with W k_uu Wᵀ = I, found from that of the step before if it is kept."""
+        W = whitener(self._model.Kuu(), self._whitener)
+        return self._model.quadratic(batch, seed, W=W, within_xla=self._whitener is not None), W
+
     def _rho(self, progress: tf.Tensor) -> tf.Tensor:
         return geometric(progress, self._recipe.natural.first, self._recipe.natural.last)
 
     def _adam_step(self, batch: tuple[Any, ...], seed: tf.Tensor, progress: tf.Tensor) -> tf.Tensor:
-        variables = [v for group in self._groups.values() for v in group]
+        model, variables = self._model, [v for group in self._groups.values() for v in group]
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(variables)
-            loss = -self._model.elbo(batch, seed)
+            if self._whitener is None:
+                loss = -model.elbo(batch, seed)
+            else:
+                quadratic, W = self._quadratic(batch, seed)
+                root = tf.convert_to_tensor(model.q_sqrt)[0]
+                covariance = tf.matmul(root, root, transpose_b=True)
+                loss = model.prior_kl() - quadratic(tf.convert_to_tensor(model.q_mu), covariance)
         self._apply(tape.gradient(loss, variables), progress)
+        if self._whitener is not None:
+            self._whitener.assign(W)
         return -loss
 
     def _apply(self, gradients: list[tf.Tensor], progress: tf.Tensor) -> None:
@@ -213,6 +229,12 @@ class Optimizer:
             mine = gradients[start : start + len(variables)]
             self._adam[name].apply(mine, self._recipe.rates[name] * share, self.step)
             start += len(variables)
+
+
+def _quadratic_in_q(model: InvariantSVGP) -> bool:
+    """Whether :meth:`InvariantSVGP.quadratic` is what its bound is, whatever the data."""
+    noise = model.likelihood.variance if isinstance(model.likelihood, Gaussian) else None
+    return model.whiten and model.q_sqrt.shape[0] == 1 and isinstance(noise, Parameter)
 
 
 def _parameter_groups(model: InvariantSVGP, with_posterior: bool) -> dict[str, list[tf.Variable]]:

@@ -65,6 +65,10 @@ class Paths:
         """The report, as one page."""
         return self.root / "report.html"
 
+    def times(self) -> Path:
+        """How long `make run` took, each time that it was started."""
+        return self.root / "times.csv"
+
     def log(self, name: str) -> Path:
         """A rule's log."""
         return self.root / "logs" / f"{name}.log"

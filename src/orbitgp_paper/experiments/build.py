@@ -104,7 +104,7 @@ def load_trained(folder: Path, data: ImageData) -> InvariantSVGP:
     :return: the trained model, with the scheme of the final pass: it predicts what the run's numbers are of.
     """
     spec = read_spec(folder / "config.yaml")
-    found = files.read_npz(folder / "params.npz")
+    found = {path: values.astype(np.float64) for path, values in files.read_npz(folder / "params.npz").items()}
     if "inducing_variable.Z" not in found or "jitter" not in found:
         raise files.DamagedFile(f"{folder / 'params.npz'} does not hold a trained model")
     Z, values = found["inducing_variable.Z"], int(np.prod(data.train.shape))

@@ -7,7 +7,7 @@ from orbitgp.optimizers.adam import Adam
 from orbitgp.optimizers.natural import NaturalPosterior, best_posterior
 from orbitgp.optimizers.recipe import NaturalRate
 from orbitgp.optimizers.schedules import cosine, geometric
-from orbitgp.optimizers.steps import BATCH, DRAWS, Optimizer
+from orbitgp.optimizers.steps import BATCH, DRAWS, Optimizer, _quadratic_in_q
 from orbitgp.orbits.sampling import split
 from orbitgp.schemes import FullOrbit, Groups
 
@@ -79,11 +79,12 @@ def test_the_natural_step_moves_q_by_the_schedule(make_model, recipe, regression
     np.testing.assert_allclose(optimizer.posterior.mean, twin.mean, rtol=1e-8)
 
 
-def test_a_whole_step_in_one_is_the_same_step(make_model, recipe, regression):
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_whole_step_in_one_is_the_same_step(kind, make_model, recipe, regression):
     states = []
     for fused in (False, True):
         model = make_model(orbit=noise(), scheme=Groups(2, 2), compiled=fused)
-        optimizer = Optimizer(model, regression, recipe(batch=6, batches="hard"), seed=3, fused=fused)
+        optimizer = Optimizer(model, regression, recipe(kind, batch=6, batches="hard"), seed=3, fused=fused)
         bound, finite = optimizer.advance(tf.constant(7))
         assert finite
         states.append({name: value.numpy() for name, value in optimizer.state().items()} | {"bound": bound})
@@ -91,6 +92,11 @@ def test_a_whole_step_in_one_is_the_same_step(make_model, recipe, regression):
     assert np.abs(W @ K @ W.T - np.eye(6)).max() < 0.5  # of the step before
     for name, value in states[0].items():
         np.testing.assert_allclose(states[1][name], value, rtol=1e-6, atol=1e-8, err_msg=name)
+
+
+def test_only_a_bound_that_is_quadratic_in_q_is_taken_for_one(make_model):
+    assert _quadratic_in_q(make_model())
+    assert not any(map(_quadratic_in_q, (make_model(covariance="per_output"), make_model("table"))))
 
 
 def test_where_nothing_is_drawn_it_starts_with_the_best_q_and_so_it_is_mended(make_model, recipe, regression, eagerly):
