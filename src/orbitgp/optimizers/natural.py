@@ -17,22 +17,23 @@ class NaturalPosterior(Module):
     q(v) = N(m, Λ⁻¹) by the inverse T of its precision's Cholesky factor: Λ⁻¹ = Tᵀ T, T lower triangular.
 
     The batch's estimate of the best precision, I + A, is unbiased and so need not be positive. Seen from T its
-    difference to Λ is E = T (I + A) Tᵀ − I, and with X = ρ E = P + Pᵀ, P lower triangular, the step is
+    difference to Λ is E = T (I + A) Tᵀ − I, and with X = ρ E the step is
 
-        T ← (I − P + ½ P²) T.
+        T ← R⁻¹ T,   R Rᵀ = I + X + ½ X².
 
-    To first order in ρ, Λ moves by the natural gradient, ρ (I + A − Λ), and it has the same fixed point. Λ is positive
-    whatever A is, since the new diagonal is: 1 − p + ½ p² times the old. That shrinks with p up to 1, so ρ is made
-    smaller where an entry of X would be above 2. All of it is products: no step factorises anything.
+    That is positive whatever A is. To first order in ρ, Λ moves by the natural gradient, ρ (I + A − Λ), and it has the
+    same fixed point. Where no eigenvalue of X is beyond 1, as in most steps, products take the place of the
+    factorisation: I − P + ½ P² of R⁻¹, with P lower triangular and P + Pᵀ = X. The two agree to first order.
 
     The mean moves by ρ C⁻¹ ∇_m. With C = Λ this would be the natural gradient, but in directions that draws tell
     apart and their average does not, Λ is small and the noise of ∇_m is not: under wide orbits such steps grow until
     nothing is finite. C is instead a running mean of the batches' ceilings I + Σ θ φ_g φ_gᵀ, which bound that noise;
-    the inverse of its factor takes the same steps as T. Where nothing is drawn at random, C is Λ's target and the step
-    is the natural one.
+    the inverse of its factor takes the same steps as T, without ½ X² where it is factorised: the ceiling is positive.
+    Where nothing is drawn at random, C is Λ's target and the step is the natural one.
 
-    C has this batch's ceiling in it. With a C that was a step older, ±180° of Fig. 3 lost its bound for hundreds of
-    steps, presumably by large steps in directions that no batch had shown before.
+    C has this batch's ceiling in it, all of it. With a C that was a step older, ±180° of Fig. 3 lost its bound for
+    hundreds of steps, and where large X had no factorisation, Fig. 4's did when batches changed: both by long steps in
+    directions that no batch had shown before.
     """
 
     def __init__(self, model: InvariantSVGP, scale: str = "ceiling") -> None:
@@ -84,11 +85,21 @@ class NaturalPosterior(Module):
         rho = tf.convert_to_tensor(rho, roots.dtype)
         eye = tf.eye(roots.shape[-1], dtype=roots.dtype)
         targets = eye + tf.stack([quadratic.precision, quadratic.ceiling])
-        errors = tf.matmul(tf.matmul(roots, targets), roots, transpose_b=True) - eye
-        largest = tf.reduce_max(tf.abs(errors), axis=[1, 2], keepdims=True)
-        P = lower_half(errors / tf.maximum(1 / rho, 0.5 * largest))
-        moved = tf.matmul(P, roots)
-        roots += 0.5 * tf.matmul(P, moved) - moved
+        X = rho * (tf.matmul(tf.matmul(roots, targets), roots, transpose_b=True) - eye)
+        squares = tf.matmul(X, X)
+
+        def by_products() -> tf.Tensor:
+            P = lower_half(X)
+            moved = tf.matmul(P, roots)
+            return roots - moved + 0.5 * tf.matmul(P, moved)
+
+        def by_factors() -> tf.Tensor:
+            square = tf.constant([0.5, 0.0], roots.dtype)[:, None, None] * squares
+            return tf.linalg.triangular_solve(tf.linalg.cholesky(eye + X + square), roots)
+
+        # tr X⁴ ≤ 1, and so no eigenvalue is beyond 1; false for NaN
+        small = tf.reduce_all(tf.reduce_sum(tf.square(squares), axis=[1, 2]) <= 1)
+        roots = tf.cond(small, by_products, by_factors)
         scale = roots[1 if self._scale == "ceiling" else 0]
         self.mean.assign_add(rho * tf.matmul(scale, tf.matmul(scale, gradient), transpose_a=True))
         self.roots.assign(roots)

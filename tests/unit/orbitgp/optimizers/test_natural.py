@@ -119,23 +119,45 @@ def test_the_posterior_starts_with_the_q_of_the_model_and_gives_it_back(make_mod
 
 
 @pytest.mark.parametrize(
-    ("rho", "sign", "scale"), [(0.01, 0.0, "ceiling"), (1.0, -1.0, "ceiling"), (0.3, 1, "precision")]
+    ("rho", "sign", "scale", "factorised"),
+    [(0.001, 0.0, "ceiling", False), (1.0, -1.0, "ceiling", True), (0.3, 1, "precision", True)],
 )
-def test_a_step_is_the_formula(rho, sign, scale, make_model):
+def test_a_step_is_the_formula(rho, sign, scale, factorised, make_model):
     posterior, quadratic = NaturalPosterior(make_model(), scale), random_quadratic(np.random.default_rng(0), sign=sign)
     posterior.roots.assign(posterior.roots * np.array([1.0, 0.8])[:, None, None])  # C apart from Λ
     old, mean = posterior.roots.numpy(), posterior.mean.numpy()
     posterior.step(quadratic, rho)
+    targets = np.eye(6) + np.stack([quadratic.precision, quadratic.ceiling])
+    changes = rho * (old @ targets @ np.swapaxes(old, 1, 2) - np.eye(6))
+    assert factorised == (max(np.trace(np.linalg.matrix_power(X, 4)) for X in changes) > 1)
     expected = []
-    for root, target in zip(old, (quadratic.precision.numpy(), quadratic.ceiling.numpy()), strict=True):
-        error = root @ (np.eye(6) + target) @ root.T - np.eye(6)
-        change = min(rho, 2 / np.abs(error).max()) * error
-        P = np.tril(change, -1) + 0.5 * np.diag(np.diag(change))
-        expected.append((np.eye(6) - P + 0.5 * P @ P) @ root)
+    for root, X, square in zip(old, changes, (0.5, 0.0), strict=True):
+        P = np.tril(X, -1) + 0.5 * np.diag(np.diag(X))
+        inverse = np.eye(6) - P + 0.5 * P @ P
+        if factorised:
+            inverse = np.linalg.inv(np.linalg.cholesky(np.eye(6) + X + square * X @ X))
+        expected.append(inverse @ root)
     np.testing.assert_allclose(posterior.roots, expected, rtol=1e-9, atol=1e-9)
     slope = quadratic.linear - quadratic.precision @ mean - mean
     inverse = expected[scale == "ceiling"].T @ expected[scale == "ceiling"]
     np.testing.assert_allclose(posterior.mean, mean + rho * inverse @ slope, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("strength", [1e-3, 1.0, 1e2, 1e6])
+def test_a_direction_that_no_batch_had_shown_before_is_not_overshot(strength, make_model):
+    """All of a batch's data lie along u, whose best mean is y: the step goes there part of the way."""
+    model, u, y = (
+        make_model(),
+        np.linspace(1, 2, 6)[:, None] / np.linalg.norm(np.linspace(1, 2, 6)),
+        np.array([[3, -2]]),
+    )
+    set_q(model, np.zeros((6, 2)), np.eye(6))
+    posterior = NaturalPosterior(model)
+    pull = tf.constant(strength * u @ u.T)
+    posterior.step(Quadratic(tf.constant(strength * u @ y), pull, tf.constant(0.0, tf.float64), pull), 0.3)
+    share = (u.T @ posterior.mean.numpy()) / y
+    assert np.all(share > 0) and np.all(share < 1)
+    np.testing.assert_allclose(posterior.mean, u @ (share * y), atol=0.1 * share.max())
 
 
 def test_the_covariance_stays_positive_whatever_the_batch_says(make_model):
