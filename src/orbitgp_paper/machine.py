@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-#: trainings at a time; a choice: benchmarks/gpu.md has measured up to six, which still gained
-MOST = 8
+#: trainings at a time: eight keep an H200 busy, two more use the time in which others start and end
+MOST = 10
 
 #: of memory that a training may take, of the GPU and of the machine (`provenance.json` has what each took), in MB
 GPU_MEMORY, MEMORY = 7000, 3500

@@ -100,8 +100,8 @@ class Progress:
         """:param line: of Snakemake's output."""
         if found := re.match(r"train_run +(\d+)$", line):
             self.total = max(self.total, int(found[1]))
-        elif found := re.match(r"(?:local)?rule (\w+):$", line):
-            self._rule = found[1]
+        elif found := re.match(r"(?:(?:local)?rule (\w+):|Error in rule)", line):
+            self._rule = found[1] or ""  # what is said of a failed job looks like a start
         elif found := re.match(r"    log: (\S+)", line):
             self._log = found[1]
         elif (found := re.match(r"    jobid: (\d+)$", line)) and self._rule == "train_run":

@@ -116,6 +116,8 @@ def load_trained(folder: Path, data: ImageData) -> InvariantSVGP:
         raise files.DamagedFile(f"{folder / 'params.npz'} does not have the parameters of {folder / 'config.yaml'}")
     final = files.read_json(folder / "final.json")
     files.check_sums(folder, final.get("files") if isinstance(final, dict) else None, folder / "final.json")
+    if not all(np.all(np.isfinite(values)) for values in found.values()):
+        raise ValueError(f"{folder} diverged, as its final.json says: there is no model in it")
     multiple_assign(model, {f".{path}": values for path, values in found.items()})
     model.scheme = final_scheme(model.scheme, spec.final_pass.samples)
     return model

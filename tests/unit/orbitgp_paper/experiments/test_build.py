@@ -224,6 +224,14 @@ def test_parameters_of_another_model_or_of_another_run_are_refused(trained, smal
         load_trained(folder, small_images)
 
 
+def test_a_run_that_diverged_has_no_model(trained, small_images):
+    folder, arrays = trained[0], files.read_npz(trained[0] / "params.npz")
+    files.write_npz(folder / "params.npz", arrays | {"q_mu": arrays["q_mu"] * np.nan})
+    files.write_json(folder / "final.json", {"files": files.sums(folder, ("config.yaml", "params.npz"))})
+    with pytest.raises(ValueError, match=r"diverged, as its final\.json says"):
+        load_trained(folder, small_images)
+
+
 def test_settings_of_another_run_and_images_of_another_size_are_refused(trained, small_images):
     other = Images(np.zeros((3, 6, 6, 1), np.float32), np.arange(3))
     with pytest.raises(ValueError, match=r"was trained on images of 64 values, those of other have 36"):
