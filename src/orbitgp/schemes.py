@@ -22,7 +22,6 @@ from gpflow.base import TensorType
 
 from orbitgp import checks
 from orbitgp.orbits import SAMPLERS, FiniteOrbit, Orbit
-from orbitgp.orbits.sampling import uniforms
 
 
 @dataclass(frozen=True)
@@ -182,6 +181,9 @@ class Groups(Scheme):
     groups: int = 2
     size: int = 8
     sampler: str = "sobol"
+    shared: bool = (
+        False  #: one set of draws for all inputs of a batch: as unbiased, but their noise does not average out
+    )
 
     def __post_init__(self) -> None:
         checks.integer("groups", self.groups, least=2)
@@ -190,7 +192,7 @@ class Groups(Scheme):
 
     def draw(self, orbit: Orbit, X: TensorType, seed: TensorType) -> tf.Tensor:
         """Independent groups."""
-        return orbit.sample(X, self.groups, self.size, seed, self.sampler)
+        return orbit.sample(X, self.groups, self.size, seed, self.sampler, shared=self.shared)
 
     @property
     def group_count(self) -> int:
@@ -207,19 +209,18 @@ class Groups(Scheme):
     def draw_for_prediction(self, orbit: Orbit, X: TensorType, samples: int, seed: TensorType) -> tf.Tensor:
         """``samples`` draws by the scheme's sampler, made of the same uniforms at every input."""
         checks.integer("samples", samples, least=1)
-        X = tf.convert_to_tensor(X)
-        U = uniforms(1, 1, samples, orbit.num_uniforms, seed, self.sampler, X.dtype)
-        return orbit.transform(X, tf.repeat(U[0], tf.shape(X)[0], axis=0))
+        return orbit.sample(X, 1, samples, seed, self.sampler, shared=True)[:, 0]
 
 
-def paper_scheme(samples: int) -> Groups:
+def paper_scheme(samples: int, shared: bool = False) -> Groups:
     """
     The paper's estimator: S independent draws, each a group of its own, all pairs s ≠ s'.
 
     :param samples: S.
+    :param shared: whether all inputs of a batch have the same draws, as in the authors' released code.
     """
     checks.integer("samples", samples, least=2)
-    return Groups(groups=samples, size=1, sampler="iid")
+    return Groups(groups=samples, size=1, sampler="iid", shared=shared)
 
 
 @dataclass(frozen=True)

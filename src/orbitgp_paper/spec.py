@@ -148,6 +148,7 @@ class RotationOrbit(_Learned):
 
     kind: Literal["rotation"]
     alpha: float = Field(ge=0, le=180, description="Largest angle, in degrees; where learning starts.")
+    transform: Literal["fold", "sigmoid"] = Field("fold", description="What keeps the angle within 0° and 180°.")
 
 
 class _Box(_Learned):
@@ -271,6 +272,7 @@ class GroupScheme(Block):
     groups: int = Field(2, ge=2, le=1024, description="Number of independent groups.")
     size: int = Field(8, ge=1, le=1024, description="Draws in each group.")
     sampler: Literal["sobol", "iid"] = Field("sobol", description="Scrambled Sobol points, or independent draws.")
+    shared: bool = Field(False, description="Whether all images of a batch have the same draws.")
 
 
 class PaperScheme(Block):
@@ -278,6 +280,7 @@ class PaperScheme(Block):
 
     kind: Literal["paper"]
     samples: int = Field(ge=2, le=1024, description="Number of draws.")
+    shared: bool = Field(False, description="Whether all images of a batch have the same draws.")
 
 
 class FullScheme(Block):

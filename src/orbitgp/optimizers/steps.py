@@ -234,7 +234,8 @@ class Optimizer:
 def _quadratic_in_q(model: InvariantSVGP) -> bool:
     """Whether :meth:`InvariantSVGP.quadratic` is what its bound is, whatever the data."""
     noise = model.likelihood.variance if isinstance(model.likelihood, Gaussian) else None
-    return model.whiten and model.q_sqrt.shape[0] == 1 and isinstance(noise, Parameter)
+    one_precision = model.num_latent_gps == 1 or isinstance(noise, Parameter)  # for all outputs of an input
+    return model.whiten and model.q_sqrt.shape[0] == 1 and one_precision
 
 
 def _parameter_groups(model: InvariantSVGP, with_posterior: bool) -> dict[str, list[tf.Variable]]:

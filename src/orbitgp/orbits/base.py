@@ -48,7 +48,9 @@ class Orbit(Module, metaclass=abc.ABCMeta):
         return self.apply(X, U)
 
     @check_shapes("X: [N, D]", "return: [N, groups, size, D]")
-    def sample(self, X: TensorType, groups: int, size: int, seed: TensorType, sampler: str = "sobol") -> tf.Tensor:
+    def sample(
+        self, X: TensorType, groups: int, size: int, seed: TensorType, sampler: str = "sobol", *, shared: bool = False
+    ) -> tf.Tensor:
         """
         Draws from p(x_a | x) in independent groups, see :func:`orbitgp.orbits.sampling.uniforms`.
 
@@ -57,11 +59,13 @@ class Orbit(Module, metaclass=abc.ABCMeta):
         :param size: draws in a group.
         :param seed: [2] integers that decide every draw.
         :param sampler: ``"sobol"`` or ``"iid"``: how the draws of one group depend on each other.
+        :param shared: whether all inputs have the same uniforms, or each its own.
         :return: [N, groups, size, D]
         """
         X = tf.convert_to_tensor(X)
         N, D = tf.shape(X)[0], tf.shape(X)[1]
-        U = uniforms(N, groups, size, self.num_uniforms, seed, sampler, X.dtype)
+        U = uniforms(1 if shared else N, groups, size, self.num_uniforms, seed, sampler, X.dtype)
+        U = tf.repeat(U, N, axis=0) if shared else U
         drawn = self.transform(X, tf.reshape(U, [N, groups * size, self.num_uniforms]))
         return tf.reshape(drawn, [N, groups, size, D])
 

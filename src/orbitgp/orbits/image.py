@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 from typing import Any
 
+import gpflow
 import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
@@ -18,6 +19,8 @@ from orbitgp._ops.warp import displace_affinely, pixel_coordinates
 from orbitgp.orbits.base import FiniteOrbit, Orbit
 
 DEGREE = 180.0 / np.pi  #: degrees in a radian
+
+TRANSFORMS = ("fold", "sigmoid")
 
 
 class ImageOrbit(Orbit):
@@ -93,16 +96,29 @@ def rotation_matrices(radians: TensorType) -> tf.Tensor:
 class Rotation(AffineOrbit):
     """Rotation by an angle ~ U(−α, α)."""
 
-    def __init__(self, shape: Any, alpha: float = 45.0, trainable: bool = True, name: str | None = None) -> None:
+    def __init__(
+        self,
+        shape: Any,
+        alpha: float = 45.0,
+        trainable: bool = True,
+        transform: str = "fold",
+        name: str | None = None,
+    ) -> None:
         """
-        :param alpha: largest angle in degrees, in [0, 180]. Behind it stands the angle in radians, folded at both
-            ends, so that learning can start at any angle, ±180° included. Only at exactly 0 is the gradient that
-            of one side of a kink, since bilinear interpolation has one at every pixel: start a little above.
+        :param alpha: largest angle in degrees, in [0, 180]. Only at exactly 0 is the gradient that of one side of a
+            kink, since bilinear interpolation has one at every pixel: start a little above.
         :param trainable: whether α is learned.
+        :param transform: ``"fold"``: behind α stands the angle in radians, folded at both ends, so that learning can
+            start at any angle, ±180° included; ``"sigmoid"``: 180° σ(·), as in the authors' released code, whose slope
+            vanishes at both ends, where it cannot start.
         """
         super().__init__(shape, name=name)
         alpha = checks.number("alpha", alpha, least=0.0, most=180.0)
-        self.alpha = Parameter(alpha, transform=Reflect(180.0, unit=DEGREE), trainable=trainable)
+        if checks.one_of("transform", transform, TRANSFORMS) == "sigmoid" and alpha in (0.0, 180.0):
+            raise ValueError(f"alpha must lie between 0 and 180 behind a sigmoid, got {alpha:g}")
+        sigmoid = tfp.bijectors.Sigmoid(*tf.constant([0.0, 180.0], gpflow.default_float()))
+        behind = Reflect(180.0, unit=DEGREE) if transform == "fold" else sigmoid
+        self.alpha = Parameter(alpha, transform=behind, trainable=trainable)
 
     @property
     def num_uniforms(self) -> int:

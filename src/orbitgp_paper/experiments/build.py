@@ -44,9 +44,9 @@ def make_orbit(orbit: settings.Orbit, shape: tuple[int, int, int]) -> orbits.Orb
 def make_scheme(scheme: settings.Scheme) -> Scheme:
     """How a run draws from its orbit in training."""
     if isinstance(scheme, settings.GroupScheme):
-        return Groups(scheme.groups, scheme.size, scheme.sampler)
+        return Groups(scheme.groups, scheme.size, scheme.sampler, scheme.shared)
     if isinstance(scheme, settings.PaperScheme):
-        return paper_scheme(scheme.samples)
+        return paper_scheme(scheme.samples, scheme.shared)
     return FullOrbit() if isinstance(scheme, settings.FullScheme) else WithoutReplacement(scheme.count)
 
 

@@ -170,7 +170,7 @@ def test_a_small_file_over_a_large_one(tmp_path):
     assert config.samples is config.insensitivity is None and config.toy is not None
     assert plain(config.dataset("rotated")) == {"name": "rotated", "kind": "mnist", "train": 500, "test": 100}
     spec = config.spec(Run("mnist", "affine", 0))
-    assert plain(spec.orbit) == {"kind": "rotation", "alpha": 5, "trainable": True}
+    assert plain(spec.orbit) == {"kind": "rotation", "alpha": 5, "trainable": True, "transform": "fold"}
     assert (spec.label, spec.optimiser.steps, spec.optimiser.batch, spec.evaluation.samples) == ("turned", 20, 200, 32)
     assert load("more", tmp_path).all_runs() == config.all_runs()
 
@@ -274,7 +274,7 @@ FINITE = {"kind": "right_angles"}
         (FINITE, {"kind": "full"}, None),
         (FINITE, {"kind": "without_replacement", "count": 4}, None),
         ({"kind": "identity"}, {"kind": "without_replacement", "count": 1}, None),
-        ({"kind": "rotation", "alpha": 20}, {"kind": "paper", "samples": 8}, None),
+        ({"kind": "rotation", "alpha": 20}, {"kind": "paper", "samples": 8, "shared": False}, None),
     ],
 )
 def test_schemes_fit_their_orbit(orbit, scheme, words):
@@ -331,7 +331,7 @@ def test_block_of_another_kind_is_replaced():
 
 
 def test_identity_is_not_drawn_from_unless_the_variant_says_so():
-    own = {"scheme": {"kind": "groups", "groups": 3, "size": 1, "sampler": "iid"}}
+    own = {"scheme": {"kind": "groups", "groups": 3, "size": 1, "sampler": "iid", "shared": False}}
     rbf, run = "experiments/mnist/variants/rbf/training", Run("mnist", "rbf", 0)
     assert plain(quick().spec(run).scheme) == {"kind": "full"}
     assert plain(quick(("experiments/mnist/training", own)).spec(run).scheme) == {"kind": "full"}

@@ -107,6 +107,17 @@ def test_boxes(kind):
     np.testing.assert_allclose(kind((4, 4), lower, upper).matrices(U), swapped, atol=1e-13)
 
 
+def test_behind_a_sigmoid_the_angle_stays_within_its_ends():
+    orbit = Rotation((4, 4), alpha=45.0, transform="sigmoid")
+    np.testing.assert_allclose(orbit.alpha, 45.0, rtol=1e-12)
+    np.testing.assert_allclose(orbit.alpha.unconstrained_variable, math.log(45 / 135), rtol=1e-12)
+    orbit.alpha.unconstrained_variable.assign_add(3.0)
+    np.testing.assert_allclose(orbit.alpha, 180 / (1 + 3 * math.exp(-3)), rtol=1e-12)
+    for end in (0.0, 180.0):
+        with pytest.raises(ValueError, match=rf"alpha must lie between 0 and 180 behind a sigmoid, got {end:g}"):
+            Rotation((4, 4), alpha=end, transform="sigmoid")
+
+
 @pytest.mark.parametrize("alpha", [0.0, 1e-3, 45.0, 180.0])
 def test_learning_can_start_at_any_angle(alpha, smooth_images, smooth_loss):
     orbit, X = Rotation((6, 5), alpha=alpha), smooth_images(1, (6, 5))

@@ -34,6 +34,7 @@ PARTS = [{"kind": "right_angles"}, {"kind": "composed", "parts": [{"kind": "rota
     [
         ({"kind": "identity"}, orbits.Identity, {}, 0),
         ({"kind": "rotation", "alpha": 20}, orbits.Rotation, {"alpha": 20}, 1),
+        ({"kind": "rotation", "alpha": 20, "transform": "sigmoid"}, orbits.Rotation, {"alpha": 20}, 1),
         ({"kind": "rotation", "alpha": 180.0, "trainable": False}, orbits.Rotation, {"alpha": 180}, 0),
         (
             {"kind": "affine", "spread": 0.1},
@@ -80,7 +81,9 @@ def test_every_kind_of_orbit_can_be_made(settings, kind, expected, trainable, sm
     ("settings", "expected"),
     [
         ({"kind": "groups", "groups": 3, "size": 5, "sampler": "iid"}, Groups(3, 5, "iid")),
+        ({"kind": "groups", "groups": 2, "size": 8, "shared": True}, Groups(2, 8, shared=True)),
         ({"kind": "paper", "samples": 7}, Groups(7, 1, "iid")),
+        ({"kind": "paper", "samples": 7, "shared": True}, Groups(7, 1, "iid", shared=True)),
         ({"kind": "full"}, FullOrbit()),
         ({"kind": "without_replacement", "count": 3}, WithoutReplacement(3)),
     ],
