@@ -44,7 +44,8 @@ class Fused:
         rows = max(1, TOGETHER // math.prod(side or 1 for side in pixels[1:]))
         if pixels[0] is None or pixels[0] <= rows:  # of unknown size, a few rows would be filled up to a whole block
             return self._fused(*inputs)
-        return checkpointed(self._fused, inputs, rows)
+        blocks = -(-pixels[0] // rows)
+        return checkpointed(self._fused, inputs, -(-pixels[0] // blocks))  # all of a size: the last one is filled up
 
     def _gradient(self, wanted: int, inputs: tuple[tf.Tensor, ...], upstream: tf.Tensor) -> tf.Tensor:
         with tf.GradientTape(watch_accessed_variables=False) as tape:

@@ -85,6 +85,19 @@ def test_few_pixels_are_not_worth_a_compilation(small):
     assert seen == [True, False]
 
 
+def test_blocks_are_of_one_size_so_that_little_is_filled_up(small):
+    small(0, 25)  # pixels: five rows at a time
+    sizes = set()
+
+    def watched(images, moves):
+        sizes.add(moves.shape[0])
+        return function(images, moves)
+
+    N = 11
+    np.testing.assert_allclose(Fused(watched)(inputs(N), [N, 5]), function(*inputs(N)), rtol=1e-13)
+    assert sizes == {4}  # three times four, not five
+
+
 def test_a_batch_of_unknown_size_is_not_filled_up(small):
     small(0, 10**9)
     sizes = []
