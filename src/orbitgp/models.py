@@ -190,12 +190,12 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         """
         batch = self._batch(data)
         seed = self._next_seed() if seed is None else tf.convert_to_tensor(seed)
-        L = tf.linalg.cholesky(self.Kuu())
-        moments = self._moments(batch.X, L, split(seed, 0))
+        W = whitener(self.Kuu())
+        moments = self._moments(batch.X, W, split(seed, 0))
         expectations = expected_log_density(
-            self.likelihood, batch, moments, lambda: self._moments(batch.X, L, split(seed, 1))
+            self.likelihood, batch, moments, lambda: self._moments(batch.X, W, split(seed, 1))
         )
-        return self._scale(batch) * tf.reduce_sum(expectations) - self._prior_kl(L)
+        return self._scale(batch) * tf.reduce_sum(expectations) - self._prior_kl(W)
 
     @check_shapes("data[0]: [N, D]", "data[1]: [N, P]")
     def quadratic(
@@ -212,9 +212,10 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         if not self.whiten or self.q_sqrt.shape[0] != 1:
             raise ValueError("the bound is quadratic in one q for all outputs: it needs whiten=True and one covariance")
         batch, seed = self._batch(data), tf.convert_to_tensor(seed)
+        W = whitener(self.Kuu()) if W is None else W
 
         def second_moments() -> tf.Tensor:
-            return self._moments(batch.X, tf.linalg.cholesky(self.Kuu()), split(seed, 1), within_xla).second
+            return self._moments(batch.X, W, split(seed, 1), within_xla).second
 
         sites = quadratic_sites(self.likelihood, batch, second_moments)
         if sites.precision.shape[-1] != 1:
@@ -223,7 +224,6 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
                 "them, and no single covariance of q is the best for all"
             )
         sites = sites.of_remainder(self._mean_at(batch.X))
-        W = whitener(self.Kuu()) if W is None else W
         terms = self._compiled_terms if self.compiled and not within_xla else self._quadratic_terms
         found = terms(tf.stop_gradient(batch.X) if self.compiled else batch.X, self.scheme, sites, W, split(seed, 0))
         scale = self._scale(batch)
@@ -232,9 +232,8 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
     @check_shapes("return: [M, P]")
     def mean_weights(self) -> tf.Tensor:
         """What k_fu is multiplied with for the posterior mean of f."""
-        L = tf.linalg.cholesky(self.Kuu())
-        whitened = self.q_mu if self.whiten else tf.linalg.triangular_solve(L, self.q_mu)
-        return tf.linalg.triangular_solve(L, whitened, adjoint=True)
+        W = whitener(self.Kuu())
+        return tf.matmul(W, self.q_mu if self.whiten else tf.matmul(W, self.q_mu), transpose_a=True)
 
     @check_shapes("X: [N, D]", "weights: [M, P]", "return: [N, P]")
     def mean_estimates(self, X: TensorType, weights: tf.Tensor, seed: TensorType) -> tf.Tensor:
@@ -251,7 +250,7 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
 
     def prior_kl(self) -> tf.Tensor:
         """KL(q(u) ‖ p(u)), summed over outputs."""
-        return self._prior_kl(tf.linalg.cholesky(self.Kuu()))
+        return self._prior_kl(whitener(self.Kuu()))
 
     def posterior(self) -> InvariantPosterior:
         """What the model predicts as it is now, with k_uu factorised once: for many predictions of one model."""
@@ -334,19 +333,20 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         """[M, M], the prior covariance of u, with the jitter that the model has."""
         return Kuu(self.inducing_variable, self.kernel, jitter=self.jitter)
 
-    def _moments(self, X: tf.Tensor, L: tf.Tensor, seed: tf.Tensor, within_xla: bool = False) -> Moments:
+    def _moments(self, X: tf.Tensor, W: tf.Tensor, seed: tf.Tensor, within_xla: bool = False) -> Moments:
         """
         Estimates for each input, by the weights of the scheme.
 
         :param X: [N, D]
-        :param L: [M, M]
+        :param W: [M, M], what whitens u.
         """
         weights = self.scheme.weights(self.kernel.orbit)
         k_ff, Kfu = self._training_averages(X, self.scheme, seed, within_xla)
         N, groups = tf.shape(Kfu)[0], Kfu.shape[1]
-        columns = self._project(L, _as_columns(Kfu))
+        phi = tf.matmul(W, _as_columns(Kfu))
+        columns = phi if self.whiten else tf.matmul(W, phi, transpose_a=True)  # what multiplies q's mean and root
         means = tf.reshape(tf.matmul(columns, self.q_mu, transpose_a=True), [N, groups, self.num_latent_gps])
-        variance = k_ff[:, None] + self._explained_variance(L, columns, groups, weights)
+        variance = k_ff[:, None] + self._explained_variance(phi, columns, groups, weights)
         return Moments(average(means), square_of_average(means, weights), variance).shifted(self._mean_at(X))
 
     def _mean_at(self, X: tf.Tensor) -> tf.Tensor:
@@ -413,35 +413,25 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         product = three_passes if worthwhile(self.compute_dtype, self.compiled) else tf.matmul
         return DrawKernels(base, tf.cast(self.inducing_variable.Z, self.compute_dtype), product)
 
-    def _project(self, L: tf.Tensor, Kuf: tf.Tensor) -> tf.Tensor:
-        """[M, K] → [M, K], φ = L⁻¹ k if whitened, else k_uu⁻¹ k: what multiplies q's mean."""
-        phi = tf.linalg.triangular_solve(L, Kuf)
-        return phi if self.whiten else tf.linalg.triangular_solve(L, phi, adjoint=True)
-
-    def _explained_variance(self, L: tf.Tensor, columns: tf.Tensor, groups: int, weights: PairWeights) -> tf.Tensor:
-        """‖Tᵀφ̄‖² − ‖φ̄‖², [N, 1] or [N, P]"""
+    def _explained_variance(self, phi: tf.Tensor, columns: tf.Tensor, groups: int, weights: PairWeights) -> tf.Tensor:
+        """‖Tᵀc̄‖² − ‖φ̄‖², [N, 1] or [N, P]"""
 
         def square_norm(vectors: tf.Tensor) -> tf.Tensor:  # [M, N G] → [N]
             by_group = tf.reshape(tf.transpose(vectors), [-1, groups, vectors.shape[0]])
             return square_norm_of_average(by_group, weights)
 
-        phi = columns if self.whiten else tf.matmul(L, columns, transpose_a=True)
         q_sqrt = tf.unstack(tf.convert_to_tensor(self.q_sqrt), axis=0)
         posterior = [square_norm(tf.matmul(T, columns, transpose_a=True)) for T in q_sqrt]
         return tf.stack(posterior, axis=-1) - square_norm(phi)[:, None]
 
-    def _prior_kl(self, L: tf.Tensor) -> tf.Tensor:
+    def _prior_kl(self, W: tf.Tensor) -> tf.Tensor:
         """½ Σ_p (m_pᵀ m_p + tr T_p T_pᵀ − M − log |T_p T_pᵀ|) in whitened terms."""
-        mean, root = self.q_mu, tf.convert_to_tensor(self.q_sqrt)
-        log_determinant = tf.reduce_sum(tf.math.log(tf.square(tf.linalg.diag_part(root))))
+        mean, root = tf.convert_to_tensor(self.q_mu), tf.convert_to_tensor(self.q_sqrt)
         if not self.whiten:
-            copies = root.shape[0]
-            mean = tf.linalg.triangular_solve(L, mean)
-            root = tf.linalg.triangular_solve(tf.broadcast_to(L, tf.shape(root)), root)
-            log_determinant -= copies * tf.reduce_sum(tf.math.log(tf.square(tf.linalg.diag_part(L))))
+            mean, root = tf.matmul(W, mean), tf.matmul(W, root)
+        log_determinant = tf.reduce_sum(tf.math.log(tf.square(tf.linalg.diag_part(root))))
         shares = self.num_latent_gps / root.shape[0]  # outputs for each covariance
-        M = tf.cast(tf.shape(L)[0], L.dtype)
-        constant = self.num_latent_gps * M
+        constant = tf.cast(self.num_latent_gps * tf.shape(W)[0], W.dtype)
         covariance = shares * (tf.reduce_sum(tf.square(root)) - log_determinant) - constant
         return 0.5 * (tf.reduce_sum(tf.square(mean)) + covariance)
 
