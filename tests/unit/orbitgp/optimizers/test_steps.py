@@ -79,20 +79,6 @@ def test_the_natural_step_moves_q_by_the_schedule(make_model, recipe, regression
     np.testing.assert_allclose(optimizer.posterior.mean, twin.mean, rtol=1e-8)
 
 
-def test_a_whole_step_in_one_is_the_same_step(make_model, recipe, regression):
-    states = []
-    for fused in (False, True):
-        model = make_model(orbit=noise(), scheme=Groups(2, 2), compiled=fused)
-        optimizer = Optimizer(model, regression, recipe(batch=6, batches="hard"), seed=3, fused=fused)
-        bound, finite = optimizer.advance(tf.constant(7))
-        assert finite
-        states.append({name: value.numpy() for name, value in optimizer.state().items()} | {"bound": bound})
-    W, K = states[1].pop("whitener"), model.Kuu().numpy()
-    assert np.abs(W @ K @ W.T - np.eye(6)).max() < 0.5  # of the step before
-    for name, value in states[0].items():
-        np.testing.assert_allclose(states[1][name], value, rtol=1e-6, atol=1e-8, err_msg=name)
-
-
 def test_where_nothing_is_drawn_it_starts_with_the_best_q_and_so_it_is_mended(make_model, recipe, regression, eagerly):
     model = make_model()
     optimizer = Optimizer(model, regression, recipe(batch=99), seed=0)
@@ -379,15 +365,22 @@ def test_what_is_not_finite_is_seen(poison, changes, make_model, recipe, regress
     assert not optimizer.advance(tf.constant(1))[1]
 
 
-def test_compiled_steps_are_the_eager_ones(make_model, recipe, regression, eagerly):
-    found = []
-    for eager in (True, False):
-        tf.config.run_functions_eagerly(eager)
+def test_steps_are_the_same_one_by_one_in_a_graph_and_each_in_one_by_xla(make_model, recipe, regression, eagerly):
+    found = {}
+    for way in ("eager", "graph", "fused"):
+        tf.config.run_functions_eagerly(way == "eager")
         model = make_model(orbit=noise(), scheme=Groups(2, 2))
-        optimizer = Optimizer(model, regression, recipe(batch=5, batches="hard", steps=60), seed=0)
-        totals = [optimizer.advance(tf.constant(steps))[0].numpy() for steps in (2, 3)]
-        assert optimizer.step.numpy() == 5
-        found.append((totals, {name: variable.numpy() for name, variable in optimizer.state().items()}))
-    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-6)
-    for name, value in found[0][1].items():
-        np.testing.assert_allclose(found[1][1][name], value, rtol=1e-4, atol=1e-6, err_msg=name)
+        settings = recipe(batch=5, batches="hard", steps=60)
+        optimizer = Optimizer(model, regression, settings, seed=0, fused=way == "fused")
+        before = {name: variable.numpy() for name, variable in optimizer.state().items()}
+        totals = [optimizer.advance(tf.constant(steps)) for steps in (2, 3)]
+        assert optimizer.step.numpy() == 5 and all(finite for _, finite in totals)
+        found[way] = {name: variable.numpy() for name, variable in optimizer.state().items()}
+        found[way]["bounds"] = np.array([total for total, _ in totals])
+    W, K = np.stack([before["whitener"], found["fused"].pop("whitener")]), model.Kuu().numpy()
+    first, last = np.abs(W @ K @ W.transpose(0, 2, 1) - np.eye(6)).max(axis=(1, 2))
+    assert last < 0.5 * first < 0.5, (first, last)  # of the step before, not of the start
+    for way in ("eager", "fused"):
+        assert found[way].keys() == found["graph"].keys()
+        for name, value in found["graph"].items():
+            np.testing.assert_allclose(found[way][name], value, rtol=1e-6, atol=1e-8, err_msg=f"{way}, {name}")
