@@ -161,7 +161,7 @@ def small_spec() -> Callable[..., RunSpec]:
             "optimiser": {
                 "kind": "natural",
                 "steps": 8,
-                "batch": 20,
+                "batch": 30,
                 "rates": {"inducing": 0.01, "kernel": 0.01, "likelihood": 0.01, "orbit": 0.01},
                 "natural": {"first": 0.5, "last": 0.1},
                 "warmup": 0.1,

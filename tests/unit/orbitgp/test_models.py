@@ -98,7 +98,7 @@ def test_the_mean_of_the_stochastic_bound_is_the_exact_bound(orbit, scheme, cova
 
 
 def test_the_bound_in_blocks_is_unbiased_and_has_the_gradients_of_the_whole(data, exact_twin):
-    model = make_model(noise(), scheme=Groups(2, 4), block=5)
+    model = make_model(noise(), scheme=Groups(2, 4), block=14)  # of 36
     assert_unbiased(stochastic_bounds(model, data, copies=3), exact_twin(model).elbo(data).numpy())
     models = (make_model(right_angles(), scheme=FullOrbit(), block=block) for block in (None, 5))
     found = [with_gradients(lambda one=one: one.elbo(data), one.trainable_variables) for one in models]
@@ -214,7 +214,9 @@ def test_the_stochastic_polya_gamma_bound_stays_below_the_evidence(tilt):
     gpflow.set_trainable(model.kernel, False)
     data = (X, Y, np.arange(3))
     optimiser = gpflow.keras.tf_keras.optimizers.Adam(0.05)
-    step = tf.function(lambda: optimiser.minimize(lambda: -model.elbo(data), model.trainable_variables))
+    step = tf.function(
+        lambda: optimiser.minimize(lambda: -model.elbo(data), model.trainable_variables), autograph=False
+    )
     for _ in range(200):
         step()
     bounds = stochastic_bounds(model, data, copies=50)
@@ -374,12 +376,14 @@ def test_compiled_it_says_the_same(data):
 def test_gradients_of_every_parameter_against_finite_differences(tilt, settings, data, assert_slopes_match):
     smooth = np.random.default_rng(5).normal(size=(N, D)).cumsum(axis=1) / 4
     if tilt is None:
-        orbit = orbits.Composed([orbits.Affine(SQUARE, spread=0.2), orbits.GaussianNoise(D, 0.3)])
-        model, batch = make_model(orbit, scheme=Groups(2, 2), **settings), (smooth, data[1])
+        steps = [orbits.GaussianNoise(D, 0.3)]
+        if "block" not in settings:  # whose graph would be large
+            steps.insert(0, orbits.Affine(SQUARE, spread=0.2))
+        model, batch = make_model(orbits.Composed(steps), scheme=Groups(2, 2), **settings), (smooth, data[1])
     else:
         model, batch = make_model(noise(), PolyaGammaBernoulli(TILTS[tilt]()), scheme=Groups(2, 2)), signs(data)
     assert len(model.trainable_variables) > 5
-    bound = tf.function(lambda: model.elbo(batch, seed=[3, 4]))
+    bound = tf.function(lambda: model.elbo(batch, seed=[3, 4]), autograph=False)
     assert_slopes_match(bound, model.trainable_variables, rtol=2e-4, atol=1e-4)
 
 
@@ -423,19 +427,22 @@ def test_estimates_of_the_mean_are_unbiased_and_exact_over_the_full_orbit(whiten
 
 def test_gpflow_trains_summarises_and_watches_it(data, tmp_path):
     model = make_model(noise(), scheme=Groups(2, 2))
-    before = np.mean(stochastic_bounds(model, data))
-    loss = model.training_loss_closure(data)
-    optimiser = gpflow.keras.tf_keras.optimizers.Adam(0.05)
-    for _ in range(20):
+
+    def fixed():
+        return -model.elbo(data, seed=[0, 0])
+
+    before, loss = fixed(), model.training_loss_closure(data)
+    optimiser = gpflow.keras.tf_keras.optimizers.Adam(0.1)
+    for _ in range(4):
         optimiser.minimize(loss, model.trainable_variables)
-    assert np.mean(stochastic_bounds(model, data)) > before
+    trained = fixed()
+    assert trained < before - 50
     assert "orbit.scale" in gpflow.utilities.tabulate_module_summary(model)
     gpflow.monitor.ModelToTensorBoard(str(tmp_path), model)(0)
     batches = iter(tf.data.Dataset.from_tensor_slices(data).batch(4))
     assert np.isfinite(model.training_loss_closure(batches)().numpy())
-    fixed = tf.function(lambda: -model.elbo(data, seed=[0, 0]))
-    result = gpflow.optimizers.Scipy().minimize(fixed, model.trainable_variables, options={"maxiter": 3})
-    assert np.isfinite(result.fun)
+    result = gpflow.optimizers.Scipy().minimize(fixed, model.trainable_variables, options={"maxiter": 1})
+    assert result.fun < trained
 
 
 # -- as GPflow's models ------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ import json
 import shutil
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ def refusal(*changes: tuple[str, Any]) -> str:
     with pytest.raises(ConfigError) as error:
         parse(changed(QUICK, *changes), "config/quick.yaml")
     message = str(error.value)
-    assert len(message.splitlines()) == 1 and message.startswith("config/quick.yaml: ")
+    assert len(message.splitlines()) == 1 and message.startswith("config/quick.yaml: ") and len(message) < 1000
     return message
 
 
@@ -132,6 +133,21 @@ def test_text_that_is_no_configuration(tmp_path, text, words):
     with pytest.raises(ConfigError, match=r"quick\.yaml") as error:
         load("quick", tmp_path)
     assert words in str(error.value)
+
+
+def test_aliases_that_grow_are_not_written_out(tmp_path):
+    """A few lines that stand for ten million values: the complaint shows the first of them, and makes no others."""
+    rows = [f"- &a{i} [{', '.join([f'*a{i - 1}' if i else '0'] * 10)}]\n" for i in range(7)]
+    (tmp_path / "quick.yaml").write_text(f"base:\ntier:\n{''.join(rows)}")
+    tracemalloc.start()
+    try:
+        with pytest.raises(ConfigError, match=r"quick\.yaml: tier = \[\[0, 0") as error:
+            load("quick", tmp_path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(str(error.value)) < 1000
+    assert peak < 5_000_000
 
 
 def test_numbers_and_merged_keys_of_yaml(tmp_path):
@@ -226,6 +242,7 @@ BOX = {"lower": [0] * 6, "upper": [1] * 6}
             "network needs",
         ),
         ("experiments/mnist/variants/rbf/dataset", "minst", "rbf.dataset = 'minst' must be one of"),
+        ("experiments/mnist/variants/rbf/dataset", "9" * 5000, "rbf.dataset = '999"),
         ("experiments/mnist/variants/rbf/dataset", "parity90", "does not fit a dataset of kind 'parity'"),
         ("experiments/parity/training/likelihood", {"kind": "gaussian"}, "polya_gamma is for two classes"),
         ("samples/experiment", "minst", "samples: experiment = 'minst' must be one of"),

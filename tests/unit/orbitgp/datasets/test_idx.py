@@ -48,6 +48,7 @@ def test_parse_returns_the_array(array: np.ndarray) -> None:
         (bytes([0, 0, 13, 2]) + bytes(8), "starts with 00000802, not 00000d02"),
         (bytes([0, 0, 8, 2, 0, 0]), "the header needs 12 bytes, but there are only 6"),
         (bytes([0, 0, 8, 2]) + struct.pack(">2I", 2, 3) + bytes(5), r"promises \(2, 3\), 6 elements, but 5"),
+        (bytes([0, 0, 8, 2]) + struct.pack(">2I", 2, 3) + bytes(7), r"promises \(2, 3\), 6 elements, but 7"),
         (
             bytes([0, 0, 8, 2]) + struct.pack(">2I", 2**32 - 1, 2**32 - 1),
             "18446744065119617025 elements, but 0",

@@ -96,7 +96,7 @@ def test_a_recipe_has_every_setting_of_the_optimiser(small_spec):
     rates = dict.fromkeys(("inducing", "kernel", "likelihood", "orbit"), 0.01)
     natural = NaturalRate(0.5, 0.1, "precision")
     spec = small_spec(optimiser={"batches": "hard", "inducing_scale": "row", "natural": {"scale": "precision"}})
-    assert recipe(spec) == Recipe("natural", 8, 20, "hard", rates, "row", natural, 0.1, 0.1)
+    assert recipe(spec) == Recipe("natural", 8, 30, "hard", rates, "row", natural, 0.1, 0.1)
     adam = recipe(small_spec(optimiser={"kind": "adam", "steps": 9, "batch": 7, "rates": {"variational": 0.5}}))
     assert (adam.kind, adam.steps, adam.batch, adam.rates["variational"]) == ("adam", 9, 7, 0.5)
 

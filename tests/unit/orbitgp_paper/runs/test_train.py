@@ -1,6 +1,7 @@
 import csv
 import json
 import os
+import shutil
 import signal
 from types import SimpleNamespace
 
@@ -25,7 +26,7 @@ LOGISTIC = {"kind": "polya_gamma", "tilt": "network", "hidden": [4]}
 ADAM = {
     "kind": "adam",
     "steps": 2,
-    "batch": 20,
+    "batch": 30,
     "rates": dict.fromkeys(("inducing", "kernel", "likelihood", "orbit", "variational"), 0.01),
     "warmup": 0.0,
     "floor": 0.1,
@@ -155,7 +156,7 @@ def test_a_trained_model_predicts_what_the_run_reports(finished, small_images, e
     assert score.error == final["test_error"]
     assert score.nll == pytest.approx(final["test_nll"], rel=1e-5)
     train_data = small_images.train.inputs(np.float32), targets(finished.spec, small_images, small_images.train)
-    whole = WholeBound(model, *train_data, 20)
+    whole = WholeBound(model, *train_data, 30)
     bounds = bounds_of(model, [whole(3, number) for number in range(1, 1 + loop.BOUND_PASSES)])
     assert np.mean(bounds) == pytest.approx(final["elbo"], rel=1e-5, abs=1e-4)
     error = np.std(bounds, ddof=1) / np.sqrt(len(bounds))
@@ -164,7 +165,8 @@ def test_a_trained_model_predicts_what_the_run_reports(finished, small_images, e
 
 def test_whatever_draws_it_is_trained_with_a_run_is_scored_as_its_trained_model_is(small_spec, small_images, places):
     """Compiled, as runs are: a compiled function keeps the draws of the scheme that it was traced with."""
-    spec = small_spec(scheme={"kind": "paper", "samples": 4})
+    drawn = {"orbit": {"kind": "right_angles"}, "scheme": {"kind": "paper", "samples": 2}}
+    spec = small_spec(**drawn, optimiser={"steps": 1}, evaluation={"count": 1})
     train(spec, small_images, *places, print)
     score, model = score_of(places[0], spec, small_images)
     assert score.nll == pytest.approx(read_final(places[0])["test_nll"], rel=1e-5)
@@ -173,35 +175,42 @@ def test_whatever_draws_it_is_trained_with_a_run_is_scored_as_its_trained_model_
     assert abs(Tester(model, *test)().nll - score.nll) > 1e-3 * abs(score.nll)
 
 
-def test_neither_the_same_training_nor_another_may_write_to_the_same_folders(
-    finished, small_spec, small_images, places, trained
-):
+def test_neither_the_same_training_nor_another_may_write_to_the_same_folders(small_spec, small_images, places, trained):
     """As when the configuration is edited while a training still runs: it has another workplace."""
     (folder, work), refused = places, []
+    first = small_spec(**NO_ORBIT, optimiser={"steps": 1}, evaluation={"count": 1})
 
     def meanwhile(line):
-        if line.startswith("step 4 of 8"):
-            tries = (finished.spec, folder.parent, rf"{work}/small-\S+"), (small_spec(jitter=1e-5), folder, folder)
+        if line.startswith("step 1 of 1"):
+            tries = (first, folder.parent, rf"{work}/small-\S+"), (first.changed(jitter=1e-5), folder, folder)
             for spec, results, held in tries:
                 with pytest.raises(FolderInUse, match=rf"{held} is in use by process {os.getpid()}"):
                     train(spec, small_images, results, work, refused.append)
                 refused.append(spec)
 
-    trained(finished.spec, small_images, meanwhile)
+    trained(first, small_images, meanwhile)
     assert len(refused) == 2
-    assert read_spec(folder / "config.yaml") == finished.spec
+    assert read_spec(folder / "config.yaml") == first
 
 
 # -- stopped, killed and taken up again ----------------------------------------------------------------------------
 
 
-def test_asked_to_stop_it_saves_says_so_and_goes_on_later(finished, small_images, places):
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory, small_spec, small_images):
+    """A folder with the work of a training that was asked to stop; tests go on from copies of it."""
+    base = tmp_path_factory.mktemp("stopped")
     handlers = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
     with pytest.raises(Interrupted, match="asked to stop by SIGTERM; saved at step 4") as caught:
-        train(finished.spec, small_images, *places, stop_at_four, checkpoint_every=1e9)
+        train(small_spec(), small_images, base / "results", base / "work", stop_at_four, checkpoint_every=1e9)
     assert isinstance(caught.value, SystemExit) and caught.value.code  # not zero
-    assert not places[0].exists()
+    assert not (base / "results").exists()
     assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == handlers
+    return base / "work"
+
+
+def test_asked_to_stop_it_saves_says_so_and_goes_on_later(stopped, finished, small_images, places):
+    shutil.copytree(stopped, places[1])
     (workplace,) = places[1].glob("small-*")
     (saved,) = workplace.glob("*.npz")
     (workplace / "checkpoint-000000006.npz").write_bytes(saved.read_bytes()[:-100])  # damaged, and newer
@@ -214,13 +223,16 @@ def test_asked_to_stop_it_saves_says_so_and_goes_on_later(finished, small_images
     assert not [*workplace.glob("*.npz")]
 
 
-def test_other_images_behind_the_same_settings_start_anew(finished, small_images, trained):
-    with pytest.raises(Interrupted):
-        trained(finished.spec, small_images, stop_at_four)
+def test_other_images_behind_the_same_settings_start_anew(stopped, small_spec, small_images, places, trained):
+    shutil.copytree(stopped, places[1])
     other = ImageData("small", Images(1 - small_images.train.images, small_images.train.labels), small_images.test)
-    said = []
-    trained(finished.spec, other, said.append)
-    assert said[0].startswith("step 0 of 8")
+
+    def first_line(line):
+        raise EOFError(line)
+
+    for data, line in ((small_images, "resumed at step 4 of 8"), (other, "step 0 of 8")):
+        with pytest.raises(EOFError, match=rf"^{line}"):
+            trained(small_spec(), data, first_line)
 
 
 # -- numbers that are not finite -----------------------------------------------------------------------------------
@@ -270,22 +282,23 @@ def test_it_goes_back_raises_the_jitter_and_records_it(failing, finished, small_
 
 def test_it_goes_back_from_a_step_whose_own_bound_was_finite(failing, small_spec, small_images, trained):
     """The bound is that before the step, so that it says nothing of what the last step before a row has done."""
-    failing(step=4, times=1, name="adam/kernel/2")  # a mean of gradients
-    final, rows, _ = trained(small_spec(evaluation={"count": 8}), small_images)
-    assert final["events"] == [{"step": 5, "kind": "not finite", "detail": "back to step 4, jitter 1e-05"}]
-    assert final["steps"] == 8
+    failing(step=2, times=1, name="adam/kernel/2")  # a mean of gradients
+    spec = small_spec(**NO_ORBIT, optimiser={"steps": 4}, evaluation={"count": 4})
+    final, rows, _ = trained(spec, small_images)
+    assert final["events"] == [{"step": 3, "kind": "not finite", "detail": "back to step 2, jitter 1e-05"}]
+    assert final["steps"] == 4
     assert all(np.isfinite(float(row["kernel.variance"])) for row in rows)
 
 
-def test_after_five_returns_it_is_given_up(failing, finished, small_images, trained):
-    failing(step=4, times=99)
-    final, rows, arrays = trained(finished.spec, small_images)
+def test_after_five_returns_it_is_given_up(failing, small_spec, small_images, trained):
+    failing(step=2, times=99)
+    final, rows, arrays = trained(small_spec(optimiser={"steps": 4}, evaluation={"count": 4}), small_images)
     assert [event["kind"] for event in final["events"]] == ["not finite"] * 5 + ["given up"]
     raised = [event["detail"].split("jitter ")[1] for event in final["events"][:5]]
     assert raised == [f"1e-0{power}" for power in (5, 4, 3, 2, 1)]
-    assert "the numbers are those of step 4" in final["events"][5]["detail"]
-    assert (final["diverged"], final["steps"]) == (True, 4)
-    assert [row["step"] for row in rows] == ["0", "2", "4"]
+    assert "the numbers are those of step 2" in final["events"][5]["detail"]
+    assert (final["diverged"], final["steps"]) == (True, 2)
+    assert [row["step"] for row in rows] == ["0", "1", "2"]
     assert final["parameters"]["orbit.alpha"] == float(rows[2]["orbit.alpha"])
     assert final["test_nll"] == pytest.approx(float(rows[2]["test_nll"]), rel=0.3)  # but for the draws of the last pass
     assert arrays["jitter"] == pytest.approx(1e-6)
@@ -310,7 +323,8 @@ def test_a_start_that_cannot_be_factorised_is_mended_by_jitter_or_given_up(
     """So dark that to such a kernel all images are one."""
     parts = (Images(1e-5 * part.images, part.labels) for part in (small_images.train, small_images.test))
     hopeless = NO_ORBIT | {"kernel": {"variance": 1.0, "lengthscale": 1e6}, "precision": "float64"}
-    final = trained(small_spec(**hopeless, jitter=jitter, evaluation={"count": 1}), ImageData("dim", *parts))[0]
+    short = {"optimiser": {"steps": 2}, "evaluation": {"count": 1}}
+    final = trained(small_spec(**hopeless, **short, jitter=jitter), ImageData("dim", *parts))[0]
     assert final["events"] and final["diverged"] == (jitter == 1e-30)
     if final["diverged"]:
         assert (final["steps"], final["elbo"], final["test_nll"]) == (0, None, None)
