@@ -14,6 +14,7 @@ from gpflow.kernels import Kernel
 from scipy import sparse
 
 from orbitgp import checks
+from orbitgp._ops.draw_kernels import kernel_matrix
 from orbitgp.kernels import Invariant, orbit_Kfu
 from orbitgp.orbits import Orbit
 
@@ -28,7 +29,7 @@ class BasePoints(InducingPointsBase):
 @check_shapes("inducing_variable: [M, D, 1]", "return: [M, M]")
 def _Kuu_base_points(inducing_variable: BasePoints, kernel: Invariant, *, jitter: float = 0.0) -> tf.Tensor:
     """k_uu(z, z') = k_g(z, z')"""
-    K = kernel.base(inducing_variable.Z)
+    K = kernel_matrix(kernel.base, inducing_variable.Z)
     return tf.linalg.set_diag(K, tf.linalg.diag_part(K) + jitter)
 
 

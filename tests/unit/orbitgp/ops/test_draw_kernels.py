@@ -3,7 +3,7 @@ import pytest
 import tensorflow as tf
 from gpflow import kernels
 
-from orbitgp._ops.draw_kernels import DrawKernels
+from orbitgp._ops.draw_kernels import DrawKernels, kernel_matrix
 from orbitgp._ops.precision import in_precision
 
 N, G, SIZE, D, M = 3, 2, 4, 5, 6
@@ -42,6 +42,9 @@ def test_values_against_plain_loops(base, points):
         for g in range(G):
             expected = sum(kernel(x[None], Z).numpy()[0] for x in drawn[n, g]) / SIZE
             np.testing.assert_allclose(Kfu[n, g], expected, rtol=1e-10)
+    between, same = DrawKernels(kernel, Z)(drawn, across=True)
+    np.testing.assert_allclose(between, Kaa[:, :SIZE, SIZE:], rtol=1e-12)
+    np.testing.assert_array_equal(same, Kfu)
     single = DrawKernels(in_precision(kernel, tf.float32), Z.astype(np.float32))(drawn.astype(np.float32))
     for found, expected in zip(single, (Kaa, Kfu), strict=True):
         assert found.dtype == tf.float32
@@ -49,13 +52,29 @@ def test_values_against_plain_loops(base, points):
 
 
 @pytest.mark.parametrize("base", BASES)
-def test_gradients_of_draws_points_and_parameters_against_finite_differences(base, points, assert_slopes_match):
+def test_the_matrix_of_all_points_has_the_values_and_the_slopes_of_the_kernel(base, points):
+    kernel, Z = BASES[base](), tf.Variable(points[1])
+    weight, found = np.random.default_rng(2).normal(size=(M, M)), []
+    for make in (lambda: kernel_matrix(kernel, Z), lambda: kernel(Z)):
+        with tf.GradientTape() as tape:
+            K = make()
+            value = tf.reduce_sum(weight * K)
+        found.append((K, *tape.gradient(value, [Z, *kernel.trainable_variables])))
+    for mine, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("across", [False, True])
+@pytest.mark.parametrize("base", BASES)
+def test_gradients_of_draws_points_and_parameters_against_finite_differences(base, across, points, assert_slopes_match):
     kernel = BASES[base]()
     drawn, Z = (tf.Variable(tensor) for tensor in points)
     rng = np.random.default_rng(1)
-    weights = rng.normal(size=(N, G * SIZE, G * SIZE)), rng.normal(size=(N, G, M))
+    pairs = SIZE if across else G * SIZE
+    weights = rng.normal(size=(N, pairs, pairs)), rng.normal(size=(N, G, M))
 
     def value():
-        return tf.add_n([tf.reduce_sum(w * K) for w, K in zip(weights, DrawKernels(kernel, Z)(drawn), strict=True)])
+        found = DrawKernels(kernel, Z)(drawn, across)
+        return tf.add_n([tf.reduce_sum(w * K) for w, K in zip(weights, found, strict=True)])
 
     assert_slopes_match(value, [drawn, Z, *kernel.trainable_variables], rtol=1e-6, atol=1e-7)
