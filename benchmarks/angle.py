@@ -69,23 +69,31 @@ def averaged_kernels(images: np.ndarray, step: float, lengthscales: list[float],
     return found
 
 
-def best_evidence(kernel: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:
+def best_evidences(kernel: np.ndarray, Y: np.ndarray) -> np.ndarray:
     """
     max log N(y | 0, v (K + r I)) over the variance v, which is (1/N) yᵀ (K + r I)⁻¹ y, and r by search.
 
     :param kernel: [N, N]
-    :param y: [N]
-    :return: log evidence in nats, v, and the noise variance r v.
+    :param Y: [N, T], columns y.
+    :return: [3, T], log evidence in nats, v, and the noise variance r v of each.
     """
     values, vectors = np.linalg.eigh(kernel.astype(np.float64))
-    values, squares = np.maximum(values, 0.0), np.square(vectors.T @ y)
+    values = np.maximum(values, 0.0)
+    return np.array([_best_evidence(values, squares) for squares in np.square(vectors.T @ Y).T]).T
+
+
+def _best_evidence(values: np.ndarray, squares: np.ndarray) -> tuple[float, float, float]:
+    """
+    :param values: [N], the kernel's eigenvalues.
+    :param squares: [N], of y along its eigenvectors.
+    """
 
     def variance(log_ratio: float) -> float:
         return float(np.mean(squares / (values + np.exp(log_ratio))))
 
     def loss(log_ratio: float) -> float:
         log_determinant = np.sum(np.log(values + np.exp(log_ratio)))
-        return 0.5 * (len(y) * (np.log(2 * np.pi * variance(log_ratio)) + 1) + log_determinant)
+        return 0.5 * (len(values) * (np.log(2 * np.pi * variance(log_ratio)) + 1) + log_determinant)
 
     found = minimize_scalar(loss, bounds=LOG_RATIOS, method="bounded", options={"xatol": 1e-4})
     v = variance(found.x)
@@ -114,7 +122,7 @@ def measured(given: argparse.Namespace) -> pd.DataFrame:
         for N in sorted(given.images):
             y = train.labels[:N].astype(np.float64)
             for number in range(kernels.shape[1]):
-                found = [best_evidence(kernel[number, :N, :N], y) for kernel in kernels]
+                found = [best_evidences(kernel[number, :N, :N], y[:, None])[:, 0] for kernel in kernels]
                 best = int(np.argmax([evidence for evidence, _, _ in found]))
                 evidence, variance, noise = found[best]
                 angle = given.step * (number + 1)

@@ -1,7 +1,7 @@
 """
-Time and peak memory of a full training step (forward, backward, update), and where the time goes.
+Time and peak memory of a full training step (forward, backward, update), where the time goes, and how it grows.
 
-    python benchmarks/step.py                  # the whole table, written to benchmarks/step.csv and step.md
+    python benchmarks/step.py                  # all of it, written to benchmarks/step.csv, step.md and step.png
     python benchmarks/step.py --only reference # the rows that are compared with the paper's estimator
 
 Each row runs in a process of its own, since peak memory belongs to a process. The machine's speed drifts, so the
@@ -40,6 +40,7 @@ class Setting:
     batch: int = 200
     samples: int = 32
     inducing: int = 750
+    side: int = 28
     block: int | None = None
 
 
@@ -56,7 +57,8 @@ COMPARISONS = {
     ],
     "batch": [replace(Setting(), batch=batch) for batch in (50, 100, 200, 400)],
     "samples": [replace(Setting(), samples=samples) for samples in (8, 16, 32, 64)],
-    "inducing": [replace(Setting(), inducing=inducing) for inducing in (100, 250, 750)],
+    "inducing": [replace(Setting(), inducing=inducing) for inducing in (188, 375, 750, 1500)],
+    "side": [replace(Setting(), side=side) for side in (14, 28, 56)],
     "orbit": [
         replace(Setting(precision="mixed"), orbit=orbit)
         for orbit in ("identity", "rotation", "affine", "local", "composed")
@@ -77,7 +79,7 @@ def build(setting: Setting) -> tuple[Any, Any, Any]:
     from orbitgp.models import InvariantSVGP
     from orbitgp.schemes import FullOrbit, Groups, paper_scheme
 
-    shape = (28, 28)
+    shape = (setting.side, setting.side)
     made = {
         "identity": orbits.Identity,
         "rotation": lambda: orbits.Rotation(shape, 20.0),
@@ -88,7 +90,7 @@ def build(setting: Setting) -> tuple[Any, Any, Any]:
     kernel = Invariant(gpflow.kernels.SquaredExponential(variance=0.01, lengthscales=6.0), made)
     schemes = {"paper": paper_scheme(setting.samples), "grouped": Groups(2, setting.samples // 2)}
     train = mnist().train
-    X = train.take(range(setting.inducing + setting.batch)).inputs()
+    X = resized(train.take(range(setting.inducing + setting.batch)).inputs(), setting.side)
     model = InvariantSVGP(
         kernel,
         gpflow.likelihoods.Gaussian(0.02),
@@ -102,6 +104,21 @@ def build(setting: Setting) -> tuple[Any, Any, Any]:
     )
     labels = train.labels[setting.inducing : setting.inducing + setting.batch]
     return model, X[setting.inducing :], one_hot(labels, OUTPUTS)
+
+
+def resized(X: Any, side: int) -> Any:
+    """MNIST's images [N, 784] with fewer pixels or with the same ones repeated, [N, side²]."""
+    images = X.reshape(-1, 28, 28)
+    if side < 28:
+        return images[:, :: 28 // side, :: 28 // side].reshape(len(X), -1)
+    return images.repeat(side // 28, axis=1).repeat(side // 28, axis=2).reshape(len(X), -1)
+
+
+def products(setting: Setting) -> float:
+    """Multiplications in the matrix products and factorisations of a step of the grouped estimator, both ways."""
+    N, S, M, D, G = setting.batch, setting.samples, setting.inducing, setting.side**2, 2
+    draws = 3 * N * S * M * D + 3 * N * (S // G) ** 2 * D  # with Z, and across the groups
+    return draws + 8 * N * G * M**2 + 2 * M**2 * D + 5 * M**3  # solves and squares; k_uu; its factor
 
 
 def stages(model: Any, X: Any, Y: Any) -> dict[str, Callable[[], Any]]:
@@ -229,8 +246,56 @@ def run(names: list[str], turns: int, repeats: int) -> Any:
     return frame
 
 
+def exponents(frame: Any) -> list[tuple[str, str, str, str]]:
+    """
+    How a step's time grows when a number doubles: time ~ number^e, between each two settings that follow each other.
+
+    :return: rows of the number, its values, the measured exponents, and those of :func:`products`.
+    """
+    import numpy as np
+
+    rows = []
+    for name in ("batch", "samples", "inducing", "side"):
+        part = frame[frame.comparison == name]
+        if len(part) < 2:
+            continue
+        values = part[name] ** 2 if name == "side" else part[name]
+        counts = [products(setting) for setting in COMPARISONS[name]]
+        growth = np.diff(np.log(values))
+        cells = [[f"{e:.2f}" for e in np.diff(np.log(of)) / growth] for of in (part.step_ms, counts)]
+        title = "pixels" if name == "side" else name
+        rows.append((title, " → ".join(map(str, values)), ", ".join(cells[0]), ", ".join(cells[1])))
+    return rows
+
+
+def draw(frame: Any, file: Path) -> None:
+    """The comparison with the paper's estimator, and how time grows."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.2), width_ratios=(3, 2), layout="constrained")
+    rows = frame[(frame.comparison == "reference") & frame.block.isna()]
+    names = [f"{row.estimator}, {row.covariance.replace('_', ' ')}, {row.precision}" for row in rows.itertuples()]
+    left.barh(names, rows.step_ms / 1e3, color="#2a6f97")
+    left.invert_yaxis()
+    left.set_xlabel("s a step, batch 200, 32 draws, 750 inducing points")
+    for name, marker in (("batch", "o"), ("samples", "s"), ("inducing", "^"), ("side", "v")):
+        part = frame[frame.comparison == name]
+        values = part[name] ** 2 if name == "side" else part[name]
+        title = "pixels" if name == "side" else name
+        right.loglog(values / values.iloc[0], part.step_ms / part.step_ms.iloc[0], f"{marker}-", label=title)
+    right.set_xlabel("times the smallest")
+    right.set_ylabel("times its step")
+    right.legend(frameon=False)
+    for axes in (left, right):
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(file, dpi=150)
+
+
 def write(frame: Any, folder: Path, command: str) -> None:
-    """step.csv with everything, step.md to read."""
+    """step.csv with everything, step.md to read, step.png to see."""
     frame.round(3).to_csv(folder / "step.csv", index=False)
     stages_in_order = ["draw", "draw_and_kernel", "forward", "forward_and_backward", "step"]
     parts = frame[[f"{stage}_ms" for stage in stages_in_order]].diff(axis=1)
@@ -247,6 +312,12 @@ def write(frame: Any, folder: Path, command: str) -> None:
         "Ratios are to the first row of each table. `kernel` is the base kernel between draws and Z, averaged in",
         "groups; `solves` is everything else of the bound.",
     ]
+    if set(COMPARISONS) <= set(frame.comparison):
+        draw(frame, folder / "step.png")
+        lines[2:2] = ["![A step against the paper's estimator, and how its time grows](step.png)", ""]
+    if grown := exponents(frame):
+        head = ["number", "values", "exponents of the time", "exponents of the products"]
+        lines += ["", "## When a number doubles", "", markdown_table(head, [[*row] for row in grown], [False] * 4)]
     for name, rows in shown.groupby(frame["comparison"], sort=False):
         lines += ["", f"## {name}", "", _markdown(rows)]
     (folder / "step.md").write_text("\n".join(lines) + "\n")

@@ -42,6 +42,32 @@ def test_a_step_is_measured_and_has_its_ratio_to_the_papers(benchmark, monkeypat
     assert list(step.run(["pair"], turns=2, repeats=1).time_ratio) == [1.0, 0.25]
 
 
+def test_how_time_grows_is_read_off_the_table(benchmark):
+    step = benchmark("step")
+    rows = [{"comparison": name, **vars(setting)} for name in step.COMPARISONS for setting in step.COMPARISONS[name]]
+    frame = pd.DataFrame(rows)
+    frame["step_ms"] = frame.batch**1.5 * frame.samples * frame.inducing**2.0 * frame.side
+    found = {title: measured for title, _, measured, _ in step.exponents(frame)}
+    assert found == {
+        "batch": "1.50, 1.50, 1.50",
+        "samples": "1.00, 1.00, 1.00",
+        "inducing": "2.00, 2.00, 2.00",
+        "pixels": "0.50, 0.50",
+    }
+    counted = step.products(step.Setting(batch=10, samples=4, inducing=3, side=2))
+    assert counted == 3 * 10 * 4 * 3 * 4 + 3 * 10 * 4 * 4 + 8 * 20 * 9 + 2 * 9 * 4 + 5 * 27
+    X = np.arange(784.0)[None]
+    assert step.resized(X, 14)[0, 1] == 2 and step.resized(X, 56)[0, 57] == 0 and step.resized(X, 28) is not None
+
+
+def test_one_image_is_predicted_faster_than_many(benchmark, tmp_path, monkeypatch, capsys):
+    start = benchmark("start")
+    monkeypatch.setattr(start, "IMPORTS", {"nothing": "pass"})
+    monkeypatch.setattr(sys, "argv", ["start.py", "--turns", "1", "--inducing", "6", "--folder", str(tmp_path)])
+    start.main()
+    assert "| 256 |" in capsys.readouterr().out
+
+
 def test_every_trick_is_a_change_and_a_step_has_its_floor(benchmark):
     gpu = benchmark("gpu")
     specs = {name: gpu.specification(changes, 2000, 750) for name, changes in gpu.TRICKS.items()}
@@ -116,7 +142,9 @@ def test_the_best_evidence_is_that_of_an_exact_gp_and_the_best(benchmark):
     X = rng.normal(size=(30, 2))
     y = np.sign(X[:, 0] + 0.3 * rng.normal(size=30))
     kernel = gpflow.kernels.SquaredExponential()
-    evidence, variance, noise = benchmark("angle").best_evidence(kernel(X).numpy(), y)
+    (evidence, _), (variance, _), (noise, _) = benchmark("angle").best_evidences(
+        kernel(X).numpy(), np.stack([y, -2 * y], 1)
+    )
 
     def of_gp(variance, noise):
         kernel.variance.assign(variance)
@@ -127,6 +155,19 @@ def test_the_best_evidence_is_that_of_an_exact_gp_and_the_best(benchmark):
     for factor in (0.9, 1.1):
         assert of_gp(factor * variance, noise) < evidence
         assert of_gp(variance, factor * noise) < evidence
+
+
+def test_targets_of_a_narrow_orbit_are_told_from_those_of_a_wide_one(benchmark, mnist_data, tmp_path, monkeypatch):
+    control = benchmark("control")
+    monkeypatch.setattr(control, "parity", lambda angle, seed: mnist_data)
+    words = "--true 60 180 --images 40 --step 60 --lengthscales 3 --lengthscale 3 --noise 0.0001 --draws 8"
+    monkeypatch.setattr(sys, "argv", ["control.py", *words.split(), "--folder", str(tmp_path)])
+    control.main()
+    frame = pd.read_csv(tmp_path / "control.csv")
+    assert len(frame) == 16 and (frame.gain >= 0).all() and frame.angle.isin([60, 120, 180]).all()
+    narrow, wide = (frame[frame.true_angle == true].angle.mean() for true in (60, 180))
+    assert narrow < wide - 60
+    assert (tmp_path / "control.md").read_text().count("| 40 |") == 2
 
 
 def test_digits_that_are_left_out_are_in_no_row_of_the_others(benchmark, mnist_data, tmp_path, monkeypatch, capsys):
@@ -140,7 +181,7 @@ def test_digits_that_are_left_out_are_in_no_row_of_the_others(benchmark, mnist_d
     assert f"    python benchmarks/angle.py {words}\n" in capsys.readouterr().out
     train = angle.parity(90, seed=0, data=angle.digits_without([6, 9])).train
     kernel = angle.averaged_kernels(train.images[:20], 90, [3.0])[0, 0]
-    evidence, _, _ = angle.best_evidence(kernel, train.labels[:20].astype(float))
+    evidence = angle.best_evidences(kernel, train.labels[:20, None].astype(float))[0, 0]
     frame = pd.read_csv(tmp_path / "angle.csv")
     row = frame[(frame.digits == "without 6 9") & (frame.angle == 90)]
     assert row.evidence.item() == pytest.approx(evidence, rel=1e-5)

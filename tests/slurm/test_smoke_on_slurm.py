@@ -9,7 +9,7 @@ from slurm.conftest import fill_in, snakemake
 from workspaces import Workspace, checkout
 
 # what says when, where and how long, and what is made of that
-DIFFERENT = {"logs", "benchmarks", "checkpoints", "provenance.json", "timing.csv", "report.html"}
+DIFFERENT = {"times.csv", "logs", "benchmarks", "checkpoints", "provenance.json", "timing.csv", "report.html"}
 DIFFERENT |= {f"runs.{ending}" for ending in ("csv", "md", "tex", "html")}
 
 
