@@ -56,7 +56,7 @@ def report(frame: pd.DataFrame, command: str) -> str:
     groups = frame.groupby(["images", "true_angle"])
     cells = []
     for (images, true), rows in groups:
-        error = np.sqrt(np.mean(np.square(rows.angle - true)))
+        error = np.sqrt(np.mean(np.square(rows.angle - rows.true_angle)))
         said = f"{rows.angle.mean():.0f} ± {rows.angle.std(ddof=1):.0f}"
         cells.append([f"{images:,}", f"{true:g}", said, f"{error:.0f}", f"{rows.gain.mean():.1f}"])
     head = ["images", "true angle, °", "chosen, °", "root mean square error, °", "nats above the true angle"]
