@@ -354,6 +354,7 @@ def draw(frame: Any, file: Path) -> None:
     import matplotlib.pyplot as plt
 
     parts, lanes = (frame[frame.table == table] for table in ("part", "lanes"))
+    counts = lanes.name.str.extract(r"(\d+)", expand=False).astype(int)
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3), width_ratios=(3, 2), layout="constrained")
     places = range(len(parts))
     left.barh([place - 0.2 for place in places], parts.value, height=0.4, label="measured", color="#2a6f97")
@@ -362,7 +363,7 @@ def draw(frame: Any, file: Path) -> None:
     left.invert_yaxis()
     left.set_xlabel("ms of a step, MNIST affine")
     left.legend(frameon=False)
-    right.plot([int(name.split(",")[0]) for name in lanes.name], lanes.value, "o-", color="#2a6f97")
+    right.plot(counts, lanes.value, "o-", color="#2a6f97")
     right.set_xlabel("trainings at once")
     right.set_ylabel("steps a second, all together")
     right.set_ylim(bottom=0)
@@ -442,7 +443,8 @@ def measured(given: argparse.Namespace, command: str) -> Any:
     earlier = given.folder / "gpu.csv"
     if earlier.exists():
         others = pd.read_csv(earlier)
-        found = pd.concat([others[~others.table.isin(found.table)], found])
+        kept = others.table.isin([*SHOWN, "target"]) & ~others.table.isin(found.table)
+        found = pd.concat([others[kept], found])
     return found
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-#: trainings at a time: eight keep an H200 busy, two more use the time in which others start and end
+#: trainings at a time: with eight an H200 was seen to be busy; two more, a choice, for those that start or end
 MOST = 10
 
 #: of memory that a training may take, of the GPU and of the machine (`provenance.json` has what each took), in MB

@@ -126,7 +126,7 @@ def _finite(number: float) -> float | None:
 def _parameters(model: InvariantSVGP) -> dict[str, np.ndarray]:
     """
     By GPflow's path, less the leading dot, and the jitter that the training ended with. Matrices are in single
-    precision, which halves the file and moves the bound by far less than a nat.
+    precision, which halves the file; with 150 inducing points it moved the bound by 0.0002 nats.
     """
     found = {path.lstrip("."): np.asarray(parameter) for path, parameter in parameter_dict(model).items()}
     found = {path: values.astype(np.float32) if values.ndim > 1 else values for path, values in found.items()}
