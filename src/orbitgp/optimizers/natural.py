@@ -19,21 +19,18 @@ class NaturalPosterior(Module):
     The batch's estimate of the best precision, I + A, is unbiased and so need not be positive. Seen from T its
     difference to Λ is E = T (I + A) Tᵀ − I, and with X = ρ E the step is
 
-        T ← R⁻¹ T,   R Rᵀ = I + X + ½ X².
+        T ← (I − P + ½ P²) T,   P lower triangular, P + Pᵀ = X.
 
-    That is positive whatever A is. To first order in ρ, Λ moves by the natural gradient, ρ (I + A − Λ), and it has the
-    same fixed point. Where no eigenvalue of X is beyond 1, as in most steps, products take the place of the
-    factorisation: I − P + ½ P² of R⁻¹, with P lower triangular and P + Pᵀ = X. The two agree to first order.
+    To first order in ρ, Λ moves by the natural gradient, ρ (I + A − Λ), and it has the same fixed point. ρ is shortened
+    where an eigenvalue of X would be beyond 1, so that T stays invertible whatever A is. Most steps are not; those are
+    whose batch has a direction that none before had, and a few steps then make up for it.
 
     The mean moves by ρ C⁻¹ ∇_m. With C = Λ this would be the natural gradient, but in directions that draws tell
     apart and their average does not, Λ is small and the noise of ∇_m is not: under wide orbits such steps grow until
     nothing is finite. C is instead a running mean of the batches' ceilings I + Σ θ φ_g φ_gᵀ, which bound that noise;
-    the inverse of its factor takes the same steps as T, without ½ X² where it is factorised: the ceiling is positive.
-    Where nothing is drawn at random, C is Λ's target and the step is the natural one.
-
-    C has this batch's ceiling in it, all of it. With a C that was a step older, ±180° of Fig. 3 lost its bound for
-    hundreds of steps, and where large X had no factorisation, Fig. 4's did when batches changed: both by long steps in
-    directions that no batch had shown before.
+    the inverse of its factor takes the same steps as T, and has this batch's in it: with a C that was a step older,
+    ±180° of Fig. 3 lost its bound for hundreds of steps. Where nothing is drawn at random, C is Λ's target and the step
+    is the natural one.
     """
 
     def __init__(self, model: InvariantSVGP, scale: str = "ceiling") -> None:
@@ -86,22 +83,15 @@ class NaturalPosterior(Module):
         eye = tf.eye(roots.shape[-1], dtype=roots.dtype)
         targets = eye + tf.stack([quadratic.precision, quadratic.ceiling])
         X = rho * (tf.matmul(tf.matmul(roots, targets), roots, transpose_b=True) - eye)
-        squares = tf.matmul(X, X)
-
-        def by_products() -> tf.Tensor:
-            P = lower_half(X)
-            moved = tf.matmul(P, roots)
-            return roots - moved + 0.5 * tf.matmul(P, moved)
-
-        def by_factors() -> tf.Tensor:
-            square = tf.constant([0.5, 0.0], roots.dtype)[:, None, None] * squares
-            return tf.linalg.triangular_solve(tf.linalg.cholesky(eye + X + square), roots)
-
-        # tr X⁴ ≤ 1, and so no eigenvalue is beyond 1; false for NaN
-        small = tf.reduce_all(tf.reduce_sum(tf.square(squares), axis=[1, 2]) <= 1)
-        roots = tf.cond(small, by_products, by_factors)
+        square = tf.matmul(X, X)
+        # ‖X⁴‖ by Frobenius' norm, which no eigenvalue's fourth power is beyond
+        fourth = tf.norm(tf.matmul(square, square), axis=[1, 2])
+        shorter = tf.minimum(tf.reduce_min(fourth**-0.25), 1.0)
+        P = shorter * lower_half(X)
+        moved = tf.matmul(P, roots)
+        roots = roots - moved + 0.5 * tf.matmul(P, moved)
         scale = roots[1 if self._scale == "ceiling" else 0]
-        self.mean.assign_add(rho * tf.matmul(scale, tf.matmul(scale, gradient), transpose_a=True))
+        self.mean.assign_add(shorter * rho * tf.matmul(scale, tf.matmul(scale, gradient), transpose_a=True))
         self.roots.assign(roots)
 
     def write_back(self) -> None:

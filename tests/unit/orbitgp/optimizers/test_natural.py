@@ -119,24 +119,23 @@ def test_the_posterior_starts_with_the_q_of_the_model_and_gives_it_back(make_mod
 
 
 @pytest.mark.parametrize(
-    ("rho", "sign", "scale", "factorised"),
+    ("rho", "sign", "scale", "shortened"),
     [(0.001, 0.0, "ceiling", False), (1.0, -1.0, "ceiling", True), (0.3, 1, "precision", True)],
 )
-def test_a_step_is_the_formula(rho, sign, scale, factorised, make_model):
+def test_a_step_is_the_formula(rho, sign, scale, shortened, make_model):
     posterior, quadratic = NaturalPosterior(make_model(), scale), random_quadratic(np.random.default_rng(0), sign=sign)
     posterior.roots.assign(posterior.roots * np.array([1.0, 0.8])[:, None, None])  # C apart from Λ
     old, mean = posterior.roots.numpy(), posterior.mean.numpy()
     posterior.step(quadratic, rho)
     targets = np.eye(6) + np.stack([quadratic.precision, quadratic.ceiling])
-    changes = rho * (old @ targets @ np.swapaxes(old, 1, 2) - np.eye(6))
-    assert factorised == (max(np.trace(np.linalg.matrix_power(X, 4)) for X in changes) > 1)
+    changes = old @ targets @ np.swapaxes(old, 1, 2) - np.eye(6)
+    longest = max(np.sum(np.linalg.eigvalsh(E) ** 8) ** (1 / 8) for E in changes)
+    assert shortened == (rho * longest > 1)
+    rho = min(rho, 1 / longest)
     expected = []
-    for root, X, square in zip(old, changes, (0.5, 0.0), strict=True):
-        P = np.tril(X, -1) + 0.5 * np.diag(np.diag(X))
-        inverse = np.eye(6) - P + 0.5 * P @ P
-        if factorised:
-            inverse = np.linalg.inv(np.linalg.cholesky(np.eye(6) + X + square * X @ X))
-        expected.append(inverse @ root)
+    for root, E in zip(old, changes, strict=True):
+        P = rho * (np.tril(E, -1) + 0.5 * np.diag(np.diag(E)))
+        expected.append((np.eye(6) - P + 0.5 * P @ P) @ root)
     np.testing.assert_allclose(posterior.roots, expected, rtol=1e-9, atol=1e-9)
     slope = quadratic.linear - quadratic.precision @ mean - mean
     inverse = expected[scale == "ceiling"].T @ expected[scale == "ceiling"]
@@ -157,7 +156,8 @@ def test_a_direction_that_no_batch_had_shown_before_is_not_overshot(strength, ma
     posterior.step(Quadratic(tf.constant(strength * u @ y), pull, tf.constant(0.0, tf.float64), pull), 0.3)
     share = (u.T @ posterior.mean.numpy()) / y
     assert np.all(share > 0) and np.all(share < 1)
-    np.testing.assert_allclose(posterior.mean, u @ (share * y), atol=0.1 * share.max())
+    aside = posterior.mean.numpy() - u @ (share * y)  # by the higher powers of X that products leave out
+    assert np.linalg.norm(aside) < 0.25 * np.linalg.norm(share * y)
 
 
 def test_the_covariance_stays_positive_whatever_the_batch_says(make_model):
