@@ -85,7 +85,7 @@ def _split(
 
 
 def _labelled_images(path: Path, archive: np.lib.npyio.NpzFile, prefix: str) -> Labelled:
-    pixels = _pixels(_array(path, archive, f"{prefix}images"), f"{path}: '{prefix}images'")
+    pixels = as_pixels(_array(path, archive, f"{prefix}images"), f"{path}: '{prefix}images'")
     labels = _labels(_array(path, archive, f"{prefix}labels"), f"{path}: '{prefix}labels'")
     if len(pixels) != len(labels):
         raise ValueError(
@@ -107,7 +107,12 @@ def _array(path: Path, archive: np.lib.npyio.NpzFile, name: str) -> np.ndarray:
     return array
 
 
-def _pixels(array: np.ndarray, what: str) -> npt.NDArray[np.float32]:
+def as_pixels(array: np.ndarray, what: str) -> npt.NDArray[np.float32]:
+    """
+    :param array: [N, H, W] or [N, H, W, C], uint8, or floating in [0, 1].
+    :param what: what an error calls it.
+    :return: [N, H, W, C] in [0, 1].
+    """
     if array.ndim not in (3, 4) or array.size == 0:
         raise ValueError(f"{what} must be [N, H, W] or [N, H, W, C] and not empty, not {list(array.shape)}")
     if array.ndim == 3:
