@@ -27,6 +27,7 @@ ORDER = (
     "slurm/",
     "workflow/",
     "browser/",
+    "estimators/",
     "repository/",
 )
 ORDER += ("orbitgp/test_models", "runs/test_train", "test_steps", "test_figures", "unit/")

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 from gpflow.likelihoods import Likelihood
-from gpflow.utilities import multiple_assign, parameter_dict
+from gpflow.utilities import parameter_dict
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -139,6 +139,9 @@ class InvariantEstimator(BaseEstimator):
                 f"training diverged at step {fitted.steps}: {fitted.history.events[-1]['detail']}. Fewer inducing "
                 "points or more draws may help"
             )
+        self.interrupted_ = fitted.steps < sizes.steps
+        if self.interrupted_:
+            self._say(f"stopped at step {fitted.steps} of {sizes.steps}, and kept")
         self.model_, self.sizes_ = model, replace(sizes, steps=fitted.steps)
         self.orbit_ = model.kernel.orbit
         self.evidence_, self.evidence_std_error_ = fitted.elbo, fitted.elbo_std_error
@@ -224,7 +227,7 @@ class InvariantEstimator(BaseEstimator):
         from orbitgp.estimators.export import export
 
         check_is_fitted(self, "model_")
-        export(self.model_.posterior(), self._answer, self.image_shape_, Path(folder))
+        export(self.model_.posterior(), self.model_.likelihood, self._answer, self.image_shape_, Path(folder))
 
     def _answer(self, mean: tf.Tensor, variance: tf.Tensor) -> dict[str, tf.Tensor]:
         """What a server answers, by name, from the mean and variance of f."""
@@ -237,7 +240,7 @@ class InvariantEstimator(BaseEstimator):
         One file with all that predictions need, and none of the training images. It holds no code: an orbit of one's
         own has to be passed to :meth:`load` again.
         """
-        arrays = {name.lstrip("."): np.asarray(value) for name, value in parameter_dict(self.model_).items()}
+        arrays = {name: variable.numpy() for name, variable in _variables(self.model_).items()}
         about = self.describe() | {
             "settings": {name: value for name, value in self.get_params().items() if name != "orbit"},
             "orbit": self.orbit if isinstance(self.orbit, str) and self.orbit in NAMED else None,
@@ -267,16 +270,18 @@ class InvariantEstimator(BaseEstimator):
         estimator = cls(about["orbit"] if orbit is None else orbit, **about["settings"])
         estimator.image_shape_ = tuple(about["image_shape"])
         estimator._take_targets(about)
-        Z, q_mu = arrays["inducing_variable.Z"], arrays["q_mu"]
+        Z, q_mu = (arrays.get(name, np.empty(0)) for name in ("inducing_variable.Z", "q_mu"))
         if Z.ndim != 2 or q_mu.ndim != 2 or Z.shape[1] != np.prod(estimator.image_shape_):
             raise DamagedFile(f"{path}: arrays do not have the shapes of a model of {estimator.image_shape_} images")
         sizes = Sizes(**about["sizes"])
         kernel = estimator._kernel(q_mu.shape[1], 1.0)
         model = estimator._model(kernel, Z, q_mu.shape[1], about["images"], sizes)
-        wanted = {name.lstrip("."): tuple(value.shape) for name, value in parameter_dict(model).items()}
-        if wanted != {name: array.shape for name, array in arrays.items()}:
+        variables = _variables(model)
+        wanted = {name: (tuple(variable.shape), variable.dtype.as_numpy_dtype) for name, variable in variables.items()}
+        if wanted != {name: (array.shape, array.dtype.type) for name, array in arrays.items()}:
             raise DamagedFile(f"{path} does not have the parameters of its model, {', '.join(wanted)}")
-        multiple_assign(model, {f".{name}": array for name, array in arrays.items()})
+        for name, variable in variables.items():
+            variable.assign(arrays[name])
         model.scheme = final_scheme(model.scheme, FINAL_DRAWS)
         estimator.model_, estimator.sizes_, estimator.orbit_ = model, sizes, model.kernel.orbit
         estimator.evidence_, estimator.evidence_std_error_ = about["evidence"], about["evidence_std_error"]
@@ -289,6 +294,16 @@ class InvariantEstimator(BaseEstimator):
 
     def _take_targets(self, about: dict[str, Any]) -> None:
         raise NotImplementedError
+
+
+def _variables(model: InvariantSVGP) -> dict[str, tf.Variable]:
+    """
+    By the names of the parameters, before any transform: there and back again it would round, and predictions with it.
+    """
+    return {
+        name.lstrip("."): getattr(parameter, "unconstrained_variable", parameter)
+        for name, parameter in parameter_dict(model).items()
+    }
 
 
 def typical_distance(X: npt.NDArray[np.float32], seed: int, pairs: int = 1000) -> float:

@@ -84,6 +84,8 @@ def compare(
     for orbit in orbits:
         model = clone(estimator or InvariantClassifier()).set_params(orbit=orbit, **settings)
         name = orbit if isinstance(orbit, str) else getattr(orbit, "__name__", type(orbit).__name__)
-        found.append((name, model.fit(images, targets)))
+        if model.fit(images, targets).interrupted_:
+            raise KeyboardInterrupt(f"stopped in the training of {name}: models with fewer steps compare nothing")
+        found.append((name, model))
     names, models = zip(*sorted(found, key=lambda pair: -pair[1].evidence_), strict=True)
     return Comparison(names, models)

@@ -8,12 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import tensorflow as tf
+from gpflow.likelihoods import Likelihood
 
 from orbitgp.posteriors import InvariantPosterior
 
 
 def export(
     posterior: InvariantPosterior,
+    likelihood: Likelihood,
     answer: Callable[[tf.Tensor, tf.Tensor], dict[str, tf.Tensor]],
     shape: tuple[int, int, int],
     folder: Path,
@@ -21,6 +23,7 @@ def export(
     """
     Writes a SavedModel whose signature ``serving_default`` takes ``images`` [N, H, W, C], float32 in [0, 1].
 
+    :param likelihood: which ``answer`` may use.
     :param answer: makes what is returned, by name, from the mean and the variance of f.
     :param shape: (H, W, C)
     :param folder: where it goes; it must not exist.
@@ -34,7 +37,7 @@ def export(
         return answer(*posterior.predict_f(rows))
 
     module = tf.Module()
-    module.predict = predict
+    module.predict, module.parts = predict, [posterior, likelihood]  # which have the variables
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as place:  # whole or not at all
         tf.saved_model.save(module, f"{place}/model", signatures={"serving_default": predict})

@@ -4,16 +4,14 @@ import threading
 
 import numpy as np
 import pytest
+from estimators.conftest import SMALL
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from orbitgp import InvariantClassifier, orbits
 from orbitgp.likelihoods import PolyaGammaBernoulli
-
-from .conftest import SMALL
 
 
 def test_it_learns_digits_and_says_how_sure_it_is(classifier, digits):
@@ -31,11 +29,6 @@ def test_it_learns_digits_and_says_how_sure_it_is(classifier, digits):
     assert classifier.image_shape_ == (8, 8, 1) and classifier.model_.num_data == len(images)
 
 
-def test_evidence_prefers_what_generalises(classifier, digits):
-    plain = InvariantClassifier("none", **SMALL).fit(*digits[0])
-    assert classifier.evidence_ > plain.evidence_ + 3 * (classifier.evidence_std_error_ + plain.evidence_std_error_)
-
-
 def test_two_classes_of_words_in_colour_by_the_logistic_likelihood(bars):
     images, labels = bars
     model = InvariantClassifier("translation", **SMALL | {"inducing": 20}).fit(images[:60], labels[:60])
@@ -45,26 +38,24 @@ def test_two_classes_of_words_in_colour_by_the_logistic_likelihood(bars):
     np.testing.assert_allclose(model.predict_proba(images).sum(1), 1, rtol=1e-12)
 
 
-def test_other_sizes_and_an_orbit_of_ones_own_by_class_by_path_and_as_it_is(bars):
+def test_large_colour_images_and_orbits_of_ones_own_by_path_and_as_they_are():
     rng = np.random.default_rng(0)
     images, labels = rng.uniform(size=(12, 64, 48, 3)), np.arange(12) % 3
     tiny = {"inducing": 4, "batch": 6, "draws": 4, "steps": 3, "verbose": False}
-    noise = orbits.GaussianNoise(0.1)
-    for orbit in (orbits.RightAngles, "orbitgp.orbits:Rotation", noise):
-        shape = (32, 32) if orbit is orbits.RightAngles else (64, 48)
-        model = InvariantClassifier(orbit, **tiny).fit(images[:, : shape[0], : shape[1]], labels)
-        assert model.predict(images[:1, : shape[0], : shape[1]]).shape == (1,)
-    assert float(noise.variance if hasattr(noise, "variance") else noise.scale) == pytest.approx(0.1)  # not trained
+    mine = orbits.Rotation((64, 48, 3), alpha=30)
+    for orbit in ("orbitgp.orbits:Scaling", mine):
+        model = InvariantClassifier(orbit, **tiny).fit(images, labels)
+        assert model.image_shape_ == (64, 48, 3) and model.predict(images[:1]).shape == (1,)
+    assert mine.alpha.numpy() == pytest.approx(30) and model.orbit_.alpha.numpy() != pytest.approx(30, abs=1e-9)
 
 
 def test_scikit_learns_conventions(digits):
     images, labels = digits[0]
-    model = InvariantClassifier("rotation", **SMALL | {"steps": 20})
+    model = InvariantClassifier("rotation", **SMALL)
     assert clone(model).get_params() == model.get_params()
     assert model.set_params(seed=3).seed == 3 and "orbit='rotation'" in repr(model)
-    pipeline = make_pipeline(FunctionTransformer(np.sqrt), model)
-    scores = cross_val_score(pipeline, images[:200], labels[:200], cv=2)
-    assert np.all(scores > 0.3)
+    pipeline = make_pipeline(FunctionTransformer(np.sqrt), model.set_params(steps=3, inducing=10))
+    assert pipeline.fit(images[:60], labels[:60]).predict(images[:5]).shape == (5,)
     with pytest.raises(NotFittedError):
         clone(model).predict(images)
 
@@ -76,7 +67,7 @@ def test_ctrl_c_keeps_what_there_is(digits):
     before = signal.getsignal(signal.SIGINT)
     model.fit(*digits[0])
     timer.join()
-    assert 0 < model.sizes_.steps < 100_000 and np.isfinite(model.evidence_)
+    assert model.interrupted_ and 0 < model.sizes_.steps < 100_000 and np.isfinite(model.evidence_)
     assert signal.getsignal(signal.SIGINT) is before
 
 

@@ -4,12 +4,11 @@ import sys
 
 import numpy as np
 import pytest
+from estimators.conftest import SMALL
 
 import orbitgp
 from orbitgp import InvariantClassifier, InvariantRegressor, orbits
 from orbitgp.files import DamagedFile
-
-from .conftest import SMALL
 
 PREDICT = """
 import sys

@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
+from estimators.conftest import SMALL
 
 import orbitgp
 from orbitgp import InvariantRegressor
-
-from .conftest import SMALL
 
 
 @pytest.fixture(scope="module")
