@@ -334,7 +334,7 @@ def _save_figure(figure: Any, path: Path) -> None:
 def _lines(about: Mapping[str, Any], indent: str = "") -> Iterator[str]:
     """Nested values as lines of text, one a value."""
     for name, value in about.items():
-        what = name.replace("_", " ")
+        what = name if indent else name.replace("_", " ")  # names of parameters stay as they are
         if isinstance(value, Mapping):
             yield f"{indent}{what}:"
             yield from _lines(value, indent + "  ")
