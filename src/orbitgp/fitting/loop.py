@@ -71,6 +71,7 @@ def fit(
     on_report: Callable[[History], None] | None = None,
     tensorboard: Path | None = None,
     stop: Stop | None = None,
+    keep: bool = False,
     name: str = "fit",
 ) -> Fitted:
     """
@@ -91,7 +92,8 @@ def fit(
     :param on_report: gets the history after each row.
     :param tensorboard: a folder for TensorBoard, if wanted.
     :param stop: is asked now and then whether to stop.
-    :param name: what the progress bar says.
+    :param keep: whether a training that was asked to stop ends with what it has, instead of raising ``Interrupted``.
+    :param name: what the progress bar says; there is none if it is empty.
     """
     checks.instance("model", model, InvariantSVGP)
     checks.integer("evaluations", evaluations, least=1)
@@ -121,6 +123,9 @@ def fit(
             fitting.run()
             return fitting.finish(final_samples, refit)
         except Interrupted as asked:
+            if keep:
+                fitting.log(f"{asked}: ends at step {fitting.step}")
+                return fitting.finish(final_samples, refit)
             fitting.save()
             raise Interrupted(f"{asked}; saved at step {int(fitting.good.values['step'])}") from None
 
@@ -166,7 +171,8 @@ class _Fitting:
     def run(self) -> None:
         """Trains to the end, or to the point where it is given up."""
         steps = self.recipe.steps
-        progress = tqdm(desc=self.name, total=steps, initial=self.step, unit="step", disable=not sys.stderr.isatty())
+        hidden = not self.name or not sys.stderr.isatty()
+        progress = tqdm(desc=self.name, total=steps, initial=self.step, unit="step", disable=hidden)
         with progress as bar, self.stop.only_noted():
             while self.step < steps and not self.diverged:
                 start, total = self.step, 0.0

@@ -54,6 +54,29 @@ class Stop:
 
 
 @contextmanager
+def noticing_interrupts() -> Iterator[Stop]:
+    """
+    Within it, the first Ctrl-C is only noted, for a training to end with what it has; a second one is Python's again.
+    Elsewhere than in the main thread, which alone hears of signals, nothing changes.
+    """
+    stop = Stop()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def note(number: int, frame: FrameType | None) -> None:
+        stop.asked = "asked to stop by Ctrl-C"
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
 def listen(log: Callable[[str], None]) -> Iterator[Stop]:
     """
     Within it, SIGTERM and SIGINT raise :class:`Interrupted`, or are only noted where that was wished.

@@ -1,5 +1,6 @@
 """Likelihoods whose bound stays unbiased when the orbit is sampled: GPflow's Gaussian, and the logistic one."""
 
+from orbitgp.likelihoods.one_hot import OneHotGaussian
 from orbitgp.likelihoods.polya_gamma import (
     IndependentGroups,
     PolyaGammaBernoulli,
@@ -24,6 +25,7 @@ __all__ = [
     "Batch",
     "IndependentGroups",
     "Moments",
+    "OneHotGaussian",
     "PolyaGammaBernoulli",
     "RecognitionNetwork",
     "Sites",

@@ -4,7 +4,15 @@ from orbitgp.orbits.base import FiniteOrbit, Orbit
 from orbitgp.orbits.composed import Composed
 from orbitgp.orbits.deformation import LocalDeformation
 from orbitgp.orbits.discrete import Identity, Permutation, RightAngles
-from orbitgp.orbits.image import Affine, ImageOrbit, InterpretableAffine, QuantisedRotation, Rotation
+from orbitgp.orbits.image import (
+    Affine,
+    ImageOrbit,
+    InterpretableAffine,
+    QuantisedRotation,
+    Rotation,
+    Scaling,
+    Translation,
+)
 from orbitgp.orbits.noise import GaussianNoise
 from orbitgp.orbits.sampling import SAMPLERS
 
@@ -23,4 +31,6 @@ __all__ = [
     "QuantisedRotation",
     "RightAngles",
     "Rotation",
+    "Scaling",
+    "Translation",
 ]

@@ -246,3 +246,33 @@ class InterpretableAffine(BoxAffineOrbit):
         row_x = [cos * scale_x - sin * scale_y * shear_y, cos * scale_x * shear_x - sin * scale_y, shift_x]
         row_y = [sin * scale_x + cos * scale_y * shear_y, sin * scale_x * shear_x + cos * scale_y, shift_y]
         return tf.stack([tf.stack(row_x, -1), tf.stack(row_y, -1)], -2)
+
+
+class Translation(BoxAffineOrbit):
+    """Shifts in x and y; a shift of one is half of the longer side. To the right moves what one sees to the left."""
+
+    names = ("shift_x", "shift_y")
+    identity = (0.0, 0.0)
+    units = (1.0, 1.0)
+
+    @inherit_check_shapes
+    def matrices(self, U: TensorType) -> tf.Tensor:
+        """[I | shift]"""
+        x, y = self._parameters(U)
+        one, zero = tf.ones_like(x), tf.zeros_like(x)
+        return tf.stack([tf.stack([one, zero, x], -1), tf.stack([zero, one, y], -1)], -2)
+
+
+class Scaling(BoxAffineOrbit):
+    """One factor for both axes: above one it shrinks what one sees."""
+
+    names = ("scale",)
+    identity = (1.0,)
+    units = (1.0,)
+
+    @inherit_check_shapes
+    def matrices(self, U: TensorType) -> tf.Tensor:
+        """[scale I | 0]"""
+        (scale,) = self._parameters(U)
+        zero = tf.zeros_like(scale)
+        return tf.stack([tf.stack([scale, zero, zero], -1), tf.stack([zero, scale, zero], -1)], -2)

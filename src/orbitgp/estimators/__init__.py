@@ -1,0 +1,1 @@
+"""Models with the recipe in them, by scikit-learn's conventions: fit, predict, save, load, compare."""

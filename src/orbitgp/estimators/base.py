@@ -1,0 +1,313 @@
+"""What classifier and regressor share."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import gpflow
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+from gpflow.likelihoods import Likelihood
+from gpflow.utilities import multiple_assign, parameter_dict
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from orbitgp import checks
+from orbitgp.datasets.user_images import as_pixels
+from orbitgp.estimators import storage
+from orbitgp.estimators.orbit_names import NAMED, make_orbit
+from orbitgp.estimators.sizes import Sizes, choose
+from orbitgp.files import DamagedFile
+from orbitgp.fitting.loop import Fitted, final_scheme, fit
+from orbitgp.fitting.scores import named_parameters
+from orbitgp.fitting.stopping import noticing_interrupts
+from orbitgp.inducing import place
+from orbitgp.kernels import Invariant
+from orbitgp.models import InvariantSVGP
+from orbitgp.optimizers.recipe import Recipe
+from orbitgp.optimizers.steps import Optimizer
+from orbitgp.schemes import Groups
+
+#: of the distance between two images, the kernel's first lengthscale: 6 of 10.5 on MNIST
+LENGTHSCALE = 0.57
+
+#: draws for each image in the last passes over the data, and in predictions
+FINAL_DRAWS, PREDICTION_DRAWS = 64, 64
+
+#: steps that are timed to see how many a budget buys, after those that compile
+PILOT = 5
+
+
+class InvariantEstimator(BaseEstimator):
+    """Images in, targets out: a model is chosen, trained and kept. What the targets are is the subclass's."""
+
+    def __init__(
+        self,
+        orbit: Any = "affine",
+        *,
+        inducing: int | None = None,
+        draws: int | None = None,
+        batch: int | None = None,
+        steps: int | None = None,
+        time_budget: float | None = None,
+        seed: int = 0,
+        verbose: bool = True,
+    ) -> None:
+        """
+        :param orbit: what may not matter: none, rotation, translation, scale, affine, affine_parts (angle, scales,
+            shears, shifts) or local; ``"package.module:Class"``; what makes an orbit from (H, W, C); or an orbit.
+        :param inducing: number of inducing points.
+        :param draws: transformed copies of each image in a step, even.
+        :param batch: images in a step.
+        :param steps: of training. These four are chosen from the data and the machine where they are None.
+        :param time_budget: seconds to train for, in place of ``steps``; the start and the end come on top.
+        :param seed: decides all that is random.
+        :param verbose: whether a line says what was chosen and what came out, with a progress bar on a terminal.
+        """
+        self.orbit = orbit
+        self.inducing = inducing
+        self.draws = draws
+        self.batch = batch
+        self.steps = steps
+        self.time_budget = time_budget
+        self.seed = seed
+        self.verbose = verbose
+
+    # -- what a subclass says ----------------------------------------------------------------------------------------
+
+    def _likelihood(self, image_values: int, outputs: int) -> Likelihood:
+        raise NotImplementedError
+
+    def _kernel_variance(self, outputs: int) -> float:
+        raise NotImplementedError
+
+    def _mean(self, outputs: int) -> float:
+        """Of the targets, which the prior has too."""
+        raise NotImplementedError
+
+    def _recipe(self, outputs: int, sizes: Sizes) -> Recipe:
+        raise NotImplementedError
+
+    # -- training ----------------------------------------------------------------------------------------------------
+
+    def _fit(self, pixels: npt.NDArray[np.float32], Y: npt.NDArray[np.float64]) -> None:
+        """
+        :param pixels: [N, H, W, C]
+        :param Y: [N, P] targets.
+        """
+        if self.time_budget is not None and self.steps is not None:
+            raise ValueError("steps and time_budget both say how long to train: give one of them")
+        seed = checks.integer("seed", self.seed, least=0)
+        began, X = time.monotonic(), pixels.reshape(len(pixels), -1)
+        height, width, channels = pixels.shape[1:]
+        self.image_shape_ = height, width, channels
+        outputs, gpu = Y.shape[1], bool(tf.config.list_physical_devices("GPU"))
+        given = {"inducing": self.inducing, "draws": self.draws, "batch": self.batch, "steps": self.steps}
+        sizes, lengthscale = choose(len(X), gpu, **given), LENGTHSCALE * typical_distance(X, seed)
+        Z = place(self._kernel(outputs, lengthscale), X, sizes.inducing, seed=seed).Z.numpy()
+
+        def start() -> InvariantSVGP:
+            return self._model(self._kernel(outputs, lengthscale), Z, outputs, len(X), sizes)
+
+        if self.time_budget is not None:
+            budget, trial = checks.number("time_budget", self.time_budget, least=0.0), self._recipe(outputs, sizes)
+            sizes = replace(sizes, steps=steps_within(budget, start(), (X, Y), trial))
+        model = start()
+        self._say(f"{len(X):,} images of {' × '.join(map(str, self.image_shape_))}: {sizes}")
+        with noticing_interrupts() as stop:
+            fitted = fit(
+                model,
+                (X, Y),
+                self._recipe(outputs, sizes),
+                seed=seed,
+                evaluations=10,
+                final_samples=FINAL_DRAWS,
+                stop=stop,
+                keep=True,
+                name=type(self).__name__ if self.verbose else "",
+            )
+        self._keep(model, sizes, fitted, time.monotonic() - began)
+
+    def _keep(self, model: InvariantSVGP, sizes: Sizes, fitted: Fitted, seconds: float) -> None:
+        if fitted.diverged:
+            raise FloatingPointError(
+                f"training diverged at step {fitted.steps}: {fitted.history.events[-1]['detail']}. Fewer inducing "
+                "points or more draws may help"
+            )
+        self.model_, self.sizes_ = model, replace(sizes, steps=fitted.steps)
+        self.orbit_ = model.kernel.orbit
+        self.evidence_, self.evidence_std_error_ = fitted.elbo, fitted.elbo_std_error
+        self.seconds_ = seconds
+        self._say(f"evidence at least {self.evidence_:,.0f} nats, {seconds:.0f} s")
+
+    def _say(self, line: str) -> None:
+        if self.verbose:
+            print(f"{type(self).__name__}: {line}", flush=True)
+
+    # -- the model ---------------------------------------------------------------------------------------------------
+
+    def _kernel(self, outputs: int, lengthscale: float) -> Invariant:
+        base = gpflow.kernels.SquaredExponential(self._kernel_variance(outputs), lengthscale)
+        return Invariant(base, make_orbit(self.orbit, self.image_shape_))
+
+    def _model(
+        self, kernel: Invariant, Z: npt.NDArray[np.float64], outputs: int, count: int, sizes: Sizes
+    ) -> InvariantSVGP:
+        return InvariantSVGP(
+            kernel,
+            self._likelihood(int(np.prod(self.image_shape_)), outputs),
+            Z,
+            mean_function=gpflow.functions.Constant(self._mean(outputs)),
+            num_latent_gps=outputs,
+            num_data=count,
+            scheme=Groups(2, sizes.draws // 2),
+            precision="mixed",
+            compiled=bool(tf.config.list_physical_devices("GPU")),
+            jitter=1e-6,
+            prediction_samples=PREDICTION_DRAWS,
+            seed=self.seed,
+        )
+
+    def _predict_f(self, images: Any) -> tuple[tf.Tensor, tf.Tensor]:
+        """Mean and variance of f, each [N, P]."""
+        check_is_fitted(self, "model_")
+        return self.model_.predict_f(self._rows(images))
+
+    def _rows(self, images: Any) -> npt.NDArray[np.float32]:
+        """[N, D], after a look at the shape."""
+        pixels = as_pixels(np.asarray(images), "images")
+        if pixels.shape[1:] != self.image_shape_:
+            raise ValueError(
+                f"images must be {self.image_shape_} each, (height, width, channels), as those it was fitted to, not "
+                f"{pixels.shape[1:]}"
+            )
+        return pixels.reshape(len(pixels), -1)
+
+    def describe(self) -> dict[str, Any]:
+        """What was chosen and learned, in JSON's types."""
+        check_is_fitted(self, "model_")
+        return {
+            "estimator": type(self).__name__,
+            "orbit": self.orbit if isinstance(self.orbit, str) else type(self.orbit_).__name__,
+            "image_shape": list(self.image_shape_),
+            "images": int(self.model_.num_data or 0),
+            "sizes": asdict(self.sizes_),
+            "evidence": self.evidence_,
+            "evidence_std_error": self.evidence_std_error_,
+            "learned": named_parameters(self.model_),
+        }
+
+    def plot_orbit(self, images: Any, draws: int = 8) -> Any:
+        """
+        Fig. 1 of one's own data: each image, and beside it what the model takes for the same.
+
+        :param images: some, of the shape that it was fitted to.
+        :return: a matplotlib figure, which the extra ``plots`` is for.
+        """
+        from orbitgp.estimators.plots import plot_orbit
+
+        check_is_fitted(self, "model_")
+        return plot_orbit(self.orbit_, self.image_shape_, self._rows(images), draws)
+
+    def export(self, folder: str | os.PathLike[str]) -> None:
+        """
+        Writes a TensorFlow SavedModel, for a server without GPflow and this package. Its signature ``serving_default``
+        takes ``images`` [N, H, W, C], float32 in [0, 1].
+
+        :param folder: where it goes; it must not exist.
+        """
+        from orbitgp.estimators.export import export
+
+        check_is_fitted(self, "model_")
+        export(self.model_.posterior(), self._answer, self.image_shape_, Path(folder))
+
+    def _answer(self, mean: tf.Tensor, variance: tf.Tensor) -> dict[str, tf.Tensor]:
+        """What a server answers, by name, from the mean and variance of f."""
+        raise NotImplementedError
+
+    # -- a file ------------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """
+        One file with all that predictions need, and none of the training images. It holds no code: an orbit of one's
+        own has to be passed to :meth:`load` again.
+        """
+        arrays = {name.lstrip("."): np.asarray(value) for name, value in parameter_dict(self.model_).items()}
+        about = self.describe() | {
+            "settings": {name: value for name, value in self.get_params().items() if name != "orbit"},
+            "orbit": self.orbit if isinstance(self.orbit, str) and self.orbit in NAMED else None,
+            "seconds": self.seconds_,
+            **self._about_targets(),
+        }
+        storage.write(Path(path), about, arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], orbit: Any = None) -> Any:
+        """
+        :param path: of a file that :meth:`save` wrote.
+        :param orbit: what was passed to the estimator, if that was no name.
+        :return: a fitted estimator.
+        """
+        about, arrays = storage.read(Path(path))
+        return cls._from_file(Path(path), about, arrays, orbit)
+
+    @classmethod
+    def _from_file(cls, path: Path, about: dict[str, Any], arrays: dict[str, np.ndarray], orbit: Any) -> Any:
+        if about["estimator"] != cls.__name__:
+            raise ValueError(f"{path} holds an {about['estimator']}, not an {cls.__name__}")
+        if about["orbit"] is None and orbit is None:
+            raise ValueError(f"{path} was fitted with an orbit of its user's: pass it as orbit=")
+        if about["orbit"] is not None and about["orbit"] not in NAMED:
+            raise DamagedFile(f"{path} names an orbit that there is not, {about['orbit']!r}")
+        estimator = cls(about["orbit"] if orbit is None else orbit, **about["settings"])
+        estimator.image_shape_ = tuple(about["image_shape"])
+        estimator._take_targets(about)
+        Z, q_mu = arrays["inducing_variable.Z"], arrays["q_mu"]
+        if Z.ndim != 2 or q_mu.ndim != 2 or Z.shape[1] != np.prod(estimator.image_shape_):
+            raise DamagedFile(f"{path}: arrays do not have the shapes of a model of {estimator.image_shape_} images")
+        sizes = Sizes(**about["sizes"])
+        kernel = estimator._kernel(q_mu.shape[1], 1.0)
+        model = estimator._model(kernel, Z, q_mu.shape[1], about["images"], sizes)
+        wanted = {name.lstrip("."): tuple(value.shape) for name, value in parameter_dict(model).items()}
+        if wanted != {name: array.shape for name, array in arrays.items()}:
+            raise DamagedFile(f"{path} does not have the parameters of its model, {', '.join(wanted)}")
+        multiple_assign(model, {f".{name}": array for name, array in arrays.items()})
+        model.scheme = final_scheme(model.scheme, FINAL_DRAWS)
+        estimator.model_, estimator.sizes_, estimator.orbit_ = model, sizes, model.kernel.orbit
+        estimator.evidence_, estimator.evidence_std_error_ = about["evidence"], about["evidence_std_error"]
+        estimator.seconds_ = about["seconds"]
+        return estimator
+
+    def _about_targets(self) -> dict[str, Any]:
+        """What a file has to say of them."""
+        raise NotImplementedError
+
+    def _take_targets(self, about: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+
+def typical_distance(X: npt.NDArray[np.float32], seed: int, pairs: int = 1000) -> float:
+    """The median over pairs of rows that differ, at random."""
+    rng = np.random.default_rng(seed)
+    one, other = rng.integers(len(X), size=(2, pairs))
+    distances = np.linalg.norm(X[one] - X[other], axis=1)
+    if not np.any(distances > 0):
+        raise ValueError("images must differ, but all that were looked at are the same")
+    return float(np.median(distances[distances > 0]))
+
+
+def steps_within(budget: float, model: InvariantSVGP, data: tuple[Any, Any], trial: Recipe) -> int:
+    """
+    :param model: is trained by a few steps, for their time.
+    :return: how many steps the budget buys, at least ten.
+    """
+    optimizer = Optimizer(model, data, trial, 0)
+    optimizer.advance(tf.constant(2))[0].numpy()
+    start = time.monotonic()
+    optimizer.advance(tf.constant(PILOT))[0].numpy()
+    return max(10, int(budget / (time.monotonic() - start) * PILOT))

@@ -1,0 +1,145 @@
+"""Which class an image is of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+from gpflow.likelihoods import Likelihood
+from sklearn.base import ClassifierMixin
+
+from orbitgp import checks
+from orbitgp.datasets.containers import one_hot
+from orbitgp.datasets.user_images import as_pixels
+from orbitgp.estimators import sizes as settings
+from orbitgp.estimators.base import InvariantEstimator
+from orbitgp.estimators.sizes import Sizes
+from orbitgp.files import DamagedFile
+from orbitgp.likelihoods import OneHotGaussian, PolyaGammaBernoulli, RecognitionNetwork
+from orbitgp.optimizers.recipe import Recipe
+
+LIKELIHOODS = ("auto", "gaussian", "logistic")
+
+#: widths of the recognition network's layers
+HIDDEN = (128, 128)
+
+
+class InvariantClassifier(ClassifierMixin, InvariantEstimator):
+    """
+    A Gaussian process that learns how much its images may be transformed without a change of class.
+
+        model = InvariantClassifier(orbit="affine").fit(images, labels)
+        model.predict(new), model.predict_proba(new), model.evidence_
+
+    Fitted attributes: ``classes_`` [K], ``evidence_`` (a lower bound to the log marginal likelihood, in nats; it
+    compares orbits on the same data without a validation set) and ``evidence_std_error_``, ``orbit_`` with the learned
+    parameters, ``model_`` (an :class:`orbitgp.InvariantSVGP`), ``sizes_``, ``image_shape_``, ``seconds_``.
+    """
+
+    def __init__(
+        self,
+        orbit: Any = "affine",
+        *,
+        likelihood: str = "auto",
+        inducing: int | None = None,
+        draws: int | None = None,
+        batch: int | None = None,
+        steps: int | None = None,
+        time_budget: float | None = None,
+        seed: int = 0,
+        verbose: bool = True,
+    ) -> None:
+        """
+        :param likelihood: ``"gaussian"``, regression on one-hot targets, as the paper has it for ten digits;
+            ``"logistic"``, for two classes, by the Pólya-Gamma bound; ``"auto"``, logistic where there are two.
+
+        The others are those of :class:`orbitgp.estimators.base.InvariantEstimator`.
+        """
+        super().__init__(
+            orbit,
+            inducing=inducing,
+            draws=draws,
+            batch=batch,
+            steps=steps,
+            time_budget=time_budget,
+            seed=seed,
+            verbose=verbose,
+        )
+        self.likelihood = likelihood
+
+    def fit(self, images: Any, labels: Any) -> InvariantClassifier:
+        """
+        :param images: [N, H, W] or [N, H, W, C], uint8, or floating in [0, 1].
+        :param labels: [N] integers or strings, of two classes at least.
+        """
+        pixels, labels = as_pixels(np.asarray(images), "images"), np.asarray(labels)
+        if labels.shape != (len(pixels),):
+            raise ValueError(f"labels must be one for each of the {len(pixels)} images, not {list(labels.shape)}")
+        if labels.dtype.kind not in "biuUS":
+            raise ValueError(f"labels must be integers or strings, not {labels.dtype}")
+        self.classes_, numbers = np.unique(labels, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"labels must be of two classes at least, but all are {self.classes_[0]!r}")
+        checks.one_of("likelihood", self.likelihood, LIKELIHOODS)
+        if self.likelihood == "logistic" and len(self.classes_) != 2:
+            raise ValueError(f"likelihood = 'logistic' is for two classes, and labels have {len(self.classes_)}")
+        self._fit(pixels, self._targets(numbers))
+        return self
+
+    def predict_proba(self, images: Any) -> npt.NDArray[np.float64]:
+        """
+        :return: [N, K], of each class, in the order of ``classes_``.
+        """
+        return self._probabilities(*self._predict_f(images)).numpy()
+
+    def predict(self, images: Any) -> npt.NDArray[Any]:
+        """
+        :return: [N], the most probable class of each.
+        """
+        chosen = self.predict_proba(images).argmax(1)
+        return self.classes_[chosen]
+
+    def _answer(self, mean: tf.Tensor, variance: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"probabilities": self._probabilities(mean, variance)}
+
+    def _probabilities(self, mean: tf.Tensor, variance: tf.Tensor) -> tf.Tensor:
+        """[N, K]"""
+        found = self.model_.likelihood.predict_probability(mean, variance)
+        return found if self.model_.num_latent_gps > 1 else tf.concat([1 - found, found], axis=1)
+
+    # -- targets -----------------------------------------------------------------------------------------------------
+
+    @property
+    def _logistic(self) -> bool:
+        return len(self.classes_) == 2 and self.likelihood != "gaussian"
+
+    def _targets(self, numbers: npt.NDArray[np.integer]) -> npt.NDArray[np.float64]:
+        if self._logistic:
+            return np.where(numbers == 1, 1.0, -1.0)[:, None]
+        return one_hot(numbers, len(self.classes_))
+
+    def _likelihood(self, image_values: int, outputs: int) -> Likelihood:
+        if self._logistic:
+            return PolyaGammaBernoulli(RecognitionNetwork(image_values, HIDDEN, seed=self.seed))
+        return OneHotGaussian(self._kernel_variance(outputs))
+
+    def _kernel_variance(self, outputs: int) -> float:
+        # of g: averaging over a wide orbit leaves f a small part of it. A quarter of the targets' variance otherwise
+        return 20.0 if self._logistic else 0.25 * (1 / outputs) * (1 - 1 / outputs)
+
+    def _mean(self, outputs: int) -> float:
+        return 0.0 if self._logistic else 1 / outputs
+
+    def _recipe(self, outputs: int, sizes: Sizes) -> Recipe:
+        return settings.recipe("logistic" if self._logistic else "gaussian", sizes)
+
+    def _about_targets(self) -> dict[str, Any]:
+        return {"classes": self.classes_.tolist()}
+
+    def _take_targets(self, about: dict[str, Any]) -> None:
+        classes = about.get("classes")
+        if not isinstance(classes, list) or len(classes) < 2 or len({type(name) for name in classes}) != 1:
+            raise DamagedFile(f"a classifier's file must name its classes, not {classes!r}")
+        self.classes_ = np.array(classes)

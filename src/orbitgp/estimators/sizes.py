@@ -1,0 +1,88 @@
+"""What an estimator chooses from the data: sizes, and the rates that go with the number of steps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from orbitgp import checks
+from orbitgp.optimizers.recipe import NaturalRate, Recipe
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Of a model and its training."""
+
+    inducing: int  #: M, points of g
+    draws: int  #: of the orbit for each image of a batch, in two groups
+    batch: int  #: images a step
+    steps: int
+
+    def __str__(self) -> str:
+        return f"{self.inducing} inducing points, {self.steps:,} steps of {self.batch} images with {self.draws} draws"
+
+
+#: for two cores, and for a GPU: the quick and the paper's size of the reproduction
+ON_CPU = Sizes(inducing=150, draws=8, batch=200, steps=300)
+ON_GPU = Sizes(inducing=750, draws=16, batch=2000, steps=9000)
+
+
+def choose(count: int, gpu: bool, **given: int | None) -> Sizes:
+    """
+    :param count: N, images to train on.
+    :param gpu: whether there is one.
+    :param given: what the user has set; None for what the user has not.
+    """
+    sizes = ON_GPU if gpu else ON_CPU
+    # more points than a third of the images would copy them, and a step of all images leaves nothing to draw
+    sizes = replace(sizes, inducing=max(2, min(sizes.inducing, count // 3)), batch=min(sizes.batch, count))
+    wanted = {name: checks.integer(name, value, least=1) for name, value in given.items() if value is not None}
+    sizes = replace(sizes, **wanted)
+    if sizes.draws < 4 or sizes.draws % 2:
+        raise ValueError(f"draws must be even and at least 4, for two groups, got {sizes.draws}")
+    if sizes.inducing > count:
+        raise ValueError(f"inducing = {sizes.inducing} must be at most {count}, the images to train on")
+    return replace(sizes, batch=min(sizes.batch, count))
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """Rates that were tried at a number of steps."""
+
+    steps: int
+    rates: Mapping[str, float]
+    natural: tuple[float, float]
+
+
+#: by likelihood: a short training and a long one
+ANCHORS = {
+    "gaussian": (
+        Anchor(300, {"inducing": 0.02, "kernel": 0.04, "likelihood": 0.04, "orbit": 0.02}, (0.5, 0.05)),
+        Anchor(9000, {"inducing": 0.006, "kernel": 0.006, "likelihood": 0.006, "orbit": 0.002}, (0.3, 0.01)),
+    ),
+    "logistic": (
+        Anchor(300, {"inducing": 0.02, "kernel": 0.04, "likelihood": 0.01, "orbit": 0.04}, (0.5, 0.05)),
+        Anchor(7500, {"inducing": 0.007, "kernel": 0.15, "likelihood": 0.003, "orbit": 0.03}, (0.3, 0.01)),
+    ),
+}
+
+
+def recipe(likelihood: str, sizes: Sizes) -> Recipe:
+    """Rates between those of the two anchors, geometrically in the number of steps; beyond them, the nearer one's."""
+    short, long = ANCHORS[likelihood]
+    share = min(max(math.log(sizes.steps / short.steps) / math.log(long.steps / short.steps), 0.0), 1.0)
+
+    def between(first: float, second: float) -> float:
+        return first ** (1 - share) * second**share
+
+    settings: dict[str, Any] = {
+        "rates": {name: between(rate, long.rates[name]) for name, rate in short.rates.items()},
+        "natural": NaturalRate(
+            first=between(short.natural[0], long.natural[0]), last=between(short.natural[1], long.natural[1])
+        ),
+    }
+    # looks at all images, which hard batches need, are dear where steps are few
+    batches = "hard" if sizes.steps >= 1000 else "drawn"
+    return Recipe(steps=sizes.steps, batch=sizes.batch, batches=batches, inducing_scale="row", **settings)

@@ -1,0 +1,118 @@
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from orbitgp import InvariantClassifier, orbits
+from orbitgp.likelihoods import PolyaGammaBernoulli
+
+from .conftest import SMALL
+
+
+def test_it_learns_digits_and_says_how_sure_it_is(classifier, digits):
+    (images, _), (new, labels) = digits
+    probabilities = classifier.predict_proba(new)
+    assert probabilities.shape == (300, 10) and np.all(probabilities >= 0)
+    np.testing.assert_allclose(probabilities.sum(1), 1, rtol=1e-12)
+    np.testing.assert_array_equal(classifier.predict(new), classifier.classes_[probabilities.argmax(1)])
+    assert classifier.score(new, labels) > 0.85
+    sure = probabilities.max(1)
+    right = classifier.predict(new) == labels
+    assert sure[right].mean() > sure[~right].mean() + 0.1
+    alone = classifier.predict_proba(new[7:8])[0]  # a function of the image, up to the rounding of float32
+    np.testing.assert_allclose(alone, probabilities[7], rtol=1e-4, atol=1e-7)
+    assert classifier.image_shape_ == (8, 8, 1) and classifier.model_.num_data == len(images)
+
+
+def test_evidence_prefers_what_generalises(classifier, digits):
+    plain = InvariantClassifier("none", **SMALL).fit(*digits[0])
+    assert classifier.evidence_ > plain.evidence_ + 3 * (classifier.evidence_std_error_ + plain.evidence_std_error_)
+
+
+def test_two_classes_of_words_in_colour_by_the_logistic_likelihood(bars):
+    images, labels = bars
+    model = InvariantClassifier("translation", **SMALL | {"inducing": 20}).fit(images[:60], labels[:60])
+    assert isinstance(model.model_.likelihood, PolyaGammaBernoulli)
+    assert model.classes_.tolist() == ["level", "upright"] and set(model.predict(images)) == {"level", "upright"}
+    assert model.score(images[60:], labels[60:]) > 0.7
+    np.testing.assert_allclose(model.predict_proba(images).sum(1), 1, rtol=1e-12)
+
+
+def test_other_sizes_and_an_orbit_of_ones_own_by_class_by_path_and_as_it_is(bars):
+    rng = np.random.default_rng(0)
+    images, labels = rng.uniform(size=(12, 64, 48, 3)), np.arange(12) % 3
+    tiny = {"inducing": 4, "batch": 6, "draws": 4, "steps": 3, "verbose": False}
+    noise = orbits.GaussianNoise(0.1)
+    for orbit in (orbits.RightAngles, "orbitgp.orbits:Rotation", noise):
+        shape = (32, 32) if orbit is orbits.RightAngles else (64, 48)
+        model = InvariantClassifier(orbit, **tiny).fit(images[:, : shape[0], : shape[1]], labels)
+        assert model.predict(images[:1, : shape[0], : shape[1]]).shape == (1,)
+    assert float(noise.variance if hasattr(noise, "variance") else noise.scale) == pytest.approx(0.1)  # not trained
+
+
+def test_scikit_learns_conventions(digits):
+    images, labels = digits[0]
+    model = InvariantClassifier("rotation", **SMALL | {"steps": 20})
+    assert clone(model).get_params() == model.get_params()
+    assert model.set_params(seed=3).seed == 3 and "orbit='rotation'" in repr(model)
+    pipeline = make_pipeline(FunctionTransformer(np.sqrt), model)
+    scores = cross_val_score(pipeline, images[:200], labels[:200], cv=2)
+    assert np.all(scores > 0.3)
+    with pytest.raises(NotFittedError):
+        clone(model).predict(images)
+
+
+def test_ctrl_c_keeps_what_there_is(digits):
+    model = InvariantClassifier("affine", **SMALL | {"steps": 100_000})
+    timer = threading.Timer(12, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    before = signal.getsignal(signal.SIGINT)
+    model.fit(*digits[0])
+    timer.join()
+    assert 0 < model.sizes_.steps < 100_000 and np.isfinite(model.evidence_)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_budget_of_time_is_turned_into_steps(digits, capsys):
+    model = InvariantClassifier("affine", **SMALL | {"steps": None, "time_budget": 1.0, "verbose": True})
+    model.fit(*digits[0])
+    assert 10 <= model.sizes_.steps < 1000
+    assert f"30 inducing points, {model.sizes_.steps} steps" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("settings", "images", "labels", "message"),
+    [
+        ({}, np.zeros((4, 3)), [0, 1, 0, 1], r"images must be \[N, H, W\]"),
+        ({}, np.zeros((4, 3, 3)), [0, 1], "one for each of the 4 images"),
+        ({}, np.eye(3)[[[0, 1, 2]] * 4], [1, 1, 1, 1], "two classes at least"),
+        ({}, np.eye(3)[[[0, 1, 2]] * 4], [0.5, 1, 1, 1], "integers or strings"),
+        ({}, np.zeros((4, 3, 3)), [0, 1, 0, 1], "images must differ"),
+        ({"likelihood": "probit"}, np.zeros((4, 3, 3)), [0, 1, 0, 1], "likelihood"),
+        ({"likelihood": "logistic"}, np.zeros((4, 3, 3)), [0, 1, 2, 1], "two classes"),
+        ({"orbit": "spin"}, None, None, "orbit = 'spin' must be one of none, rotation"),
+        ({"orbit": "numpy:zeros"}, None, None, "makes a ndarray"),
+        ({"orbit": "nowhere.at:All"}, None, None, "cannot be imported"),
+        ({"orbit": 3}, None, None, "orbit must be a name"),
+        ({"steps": 5, "time_budget": 3.0}, None, None, "give one of them"),
+        ({"draws": 5}, None, None, "draws must be even"),
+        ({"inducing": 300}, None, None, "at most 40"),
+    ],
+)
+def test_bad_input_is_named(settings, images, labels, message, digits):
+    if images is None:
+        images, labels = (part[:40] for part in digits[0])
+    with pytest.raises((ValueError, TypeError), match=message):
+        InvariantClassifier(**{"verbose": False} | settings).fit(images, labels)
+
+
+def test_images_of_another_shape_are_refused(classifier):
+    with pytest.raises(ValueError, match=r"must be \(8, 8, 1\) each"):
+        classifier.predict(np.zeros((1, 8, 9)))
