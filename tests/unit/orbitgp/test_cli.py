@@ -18,7 +18,7 @@ import pytest
 import orbitgp
 from orbitgp import cli
 from orbitgp.files import DamagedFile
-from orbitgp.fitting.stopping import Interrupted
+from orbitgp.fitting.stopping import Interrupted, noticing_interrupts
 
 RNG = np.random.default_rng(0)
 PIXELS = RNG.integers(0, 256, (6, 8, 8), np.uint8)
@@ -153,6 +153,12 @@ for arguments in (["fit", "--help"], ["fit"], ["fit", "nowhere", "-o", "m"]):
 assert "tensorflow" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_orbits_are_those_that_estimators_know_by_name() -> None:
+    from orbitgp.estimators.orbit_names import NAMED
+
+    assert tuple(NAMED) == cli.ORBITS
 
 
 # -- fit -----------------------------------------------------------------------------------------------------------
@@ -370,7 +376,13 @@ def test_errors_are_one_line(
     assert capsys.readouterr().err == f"orbitgp: error: {line}\n"
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), Interrupted("asked to stop by SIGINT")])
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (KeyboardInterrupt(), "orbitgp: stopped\n"),
+        (Interrupted("asked to stop by SIGINT"), "orbitgp: stopped: asked to stop by SIGINT\n"),
+    ],
+)
 def test_stopped(
     stand_in: type[StandIn],
     data: Path,
@@ -378,14 +390,48 @@ def test_stopped(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     error: BaseException,
+    line: str,
 ) -> None:
     def fit(*arguments: Any) -> None:
         raise error
 
     monkeypatch.setattr(StandIn, "fit", fit)
     assert run("fit", data, "-o", tmp_path / "a.model") == 130
-    assert capsys.readouterr().err == "orbitgp: stopped\n"
+    assert capsys.readouterr().err == line
     assert not (tmp_path / "a.model").exists()
+
+
+@pytest.fixture
+def ctrl_c_is_noted(stand_in: type[StandIn], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trainings that end early at a Ctrl-C, as an estimator's does."""
+
+    def fit(self: StandIn, images: np.ndarray, labels: np.ndarray) -> StandIn:
+        with noticing_interrupts() as stop:
+            signal.raise_signal(signal.SIGINT)
+        assert stop.asked
+        return self
+
+    def compare(images: np.ndarray, labels: np.ndarray, **settings: Any) -> Comparison:
+        fit(StandIn(), images, labels)
+        return Comparison()
+
+    monkeypatch.setattr(StandIn, "fit", fit)
+    monkeypatch.setattr(orbitgp, "compare", compare)
+
+
+@pytest.mark.usefixtures("ctrl_c_is_noted")
+def test_a_training_that_was_stopped_leaves_its_model_but_no_comparison(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = tmp_path / "a.model"
+    assert run("fit", data, "-o", model) == 130
+    assert capsys.readouterr().err == f"orbitgp: stopped: {model} has the model as far as it was trained\n"
+    assert model.read_text() == "a model"
+    assert run("compare", data, "-o", tmp_path / "c.png") == 130
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("orbitgp: stopped: not all models were trained as long as the others")
+    assert not (tmp_path / "c.png").exists()
 
 
 def test_a_bug_is_not_hidden(stand_in: type[StandIn], model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
