@@ -74,12 +74,17 @@ def json_text(content: Any) -> str:
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Writes numbers in their shortest exact form, so that the same numbers are the same bytes."""
+    """Writes CSV as :func:`csv_text` makes it."""
+    write_text(path, csv_text(header, rows))
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Returns CSV with numbers in their shortest exact form, so that the same numbers are the same bytes."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
     writer.writerows(rows)
-    write_text(path, text.getvalue())
+    return text.getvalue()
 
 
 def write_npz(path: Path, arrays: Mapping[str, np.ndarray], *, compress: bool = False) -> None:

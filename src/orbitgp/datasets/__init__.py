@@ -1,11 +1,12 @@
 """Data sets: MNIST and two made from it, a two-dimensional toy, and the user's own images.
 
-Everything here is NumPy; nothing imports TensorFlow or reaches for a network. What is random is drawn from
-the seed given and from nothing else.
+Everything here is NumPy; nothing reaches for a network, and only PNG and JPEG files, once there are some to decode,
+load TensorFlow. What is random is drawn from the seed given and from nothing else.
 """
 
 from orbitgp.datasets.containers import ImageData, Images, PointData, Points, one_hot
 from orbitgp.datasets.mnist_files import mnist
+from orbitgp.datasets.own_files import read_images, read_labelled
 from orbitgp.datasets.rotated_mnist import parity, rotated
 from orbitgp.datasets.rotation import rotate
 from orbitgp.datasets.symmetric_toy import square_grid, symmetric
@@ -20,6 +21,8 @@ __all__ = [
     "mnist",
     "one_hot",
     "parity",
+    "read_images",
+    "read_labelled",
     "rotate",
     "rotated",
     "square_grid",

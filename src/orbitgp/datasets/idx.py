@@ -1,13 +1,16 @@
-"""Files in the idx format, packed or plain, whose contents are known in advance by their sum."""
+"""Files in the idx format, packed or plain: those whose contents are known in advance by their sum, and any other."""
 
 import gzip
 import hashlib
+import math
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+
+from orbitgp import files
 
 GZIP_MARK = b"\x1f\x8b"
 BYTE_TYPE = 0x08  # the idx code of unsigned bytes, the only type read here
@@ -91,7 +94,42 @@ def parse_idx(content: bytes, axes: int, source: str) -> npt.NDArray[np.uint8]:
     if len(content) < start:
         raise ValueError(f"{source}: the header needs {start} bytes, but there are only {len(content)}")
     shape = tuple(int(length) for length in np.frombuffer(content, ">u4", count=axes, offset=4))
-    size = int(np.prod(shape, dtype=object))  # Python integers: a header that lies must not overflow
+    size = math.prod(shape)  # of Python integers: a header that lies must not overflow
     if len(content) - start != size:
         raise ValueError(f"{source}: the header promises {shape}, {size} elements, but {len(content) - start} follow")
     return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
+
+
+def axes_of_idx(path: Path) -> int | None:
+    """Return the number of axes of the array in an idx file of bytes; None if the file is of another format.
+
+    :param path: a file, packed or plain.
+    """
+    try:
+        start = _read_plain(path, 4)
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        return None
+    return start[3] if len(start) == 4 and start[:3] == bytes([0, 0, BYTE_TYPE]) else None
+
+
+def read_idx(path: Path, axes: int) -> npt.NDArray[np.uint8]:
+    """Return the array of unsigned bytes in an idx file, packed or plain.
+
+    The header is read first: it must not promise more than :data:`orbitgp.files.LARGEST` bytes, and at most one byte
+    more than it promises is ever unpacked.
+
+    :param path: the file; errors name it.
+    :param axes: number of axes that the array has to have.
+    """
+    start = 4 + 4 * axes
+    try:
+        header = _read_plain(path, start)
+        lengths = [int.from_bytes(header[place : place + 4], "big") for place in range(4, len(header), 4)]
+        if (size := math.prod(lengths)) > files.LARGEST:
+            raise ValueError(
+                f"{path}: its header promises {size:,} bytes, more than the {files.LARGEST:,} that are read"
+            )
+        content = _read_plain(path, start + size + 1)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(f"{path}: it cannot be unpacked ({error})") from error
+    return parse_idx(content, axes, str(path))

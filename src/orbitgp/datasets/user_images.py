@@ -3,6 +3,8 @@
 import os
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -31,15 +33,10 @@ def images(path: str | os.PathLike[str], test_fraction: float = 0.2, seed: int =
     fraction = checks.number("test_fraction", test_fraction, least=0, most=1)
     seed = checks.integer("seed", seed, least=0)
     path = Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: no such file")
-    if not zipfile.is_zipfile(path):
-        raise ValueError(f"{path}: expected an npz file, as np.savez writes it, but found something else")
-    _check_size(path)
-    with np.load(path, allow_pickle=False) as archive:
-        train = _labelled_images(path, archive, prefix="")
+    with open_npz(path) as archive:
+        train = labelled_images(path, archive)
         if "test_images" in archive or "test_labels" in archive:
-            test = _labelled_images(path, archive, prefix="test_")
+            test = labelled_images(path, archive, prefix="test_")
         else:
             train, test = _split(path, *train, fraction, seed)
     if train[0].shape[1:] != test[0].shape[1:]:
@@ -59,6 +56,21 @@ def images(path: str | os.PathLike[str], test_fraction: float = 0.2, seed: int =
 
 
 Labelled = tuple[npt.NDArray[np.float32], npt.NDArray]  #: pixels [N, H, W, C] and the file's own labels [N]
+
+
+@contextmanager
+def open_npz(path: Path) -> Iterator[np.lib.npyio.NpzFile]:
+    """Open an npz file after a look at what its arrays would unpack to; pickled objects in it are refused.
+
+    :param path: the file; errors name it.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file")
+    if not zipfile.is_zipfile(path):
+        raise ValueError(f"{path}: expected an npz file, as np.savez writes it, but found something else")
+    _check_size(path)
+    with np.load(path, allow_pickle=False) as archive:
+        yield archive
 
 
 def _check_size(path: Path) -> None:
@@ -84,8 +96,14 @@ def _split(
     return (pixels[train], labels[train]), (pixels[test], labels[test])
 
 
-def _labelled_images(path: Path, archive: np.lib.npyio.NpzFile, prefix: str) -> Labelled:
-    pixels = as_pixels(_array(path, archive, f"{prefix}images"), f"{path}: '{prefix}images'")
+def labelled_images(path: Path, archive: np.lib.npyio.NpzFile, prefix: str = "") -> Labelled:
+    """Return the images of an npz file, [N, H, W, C] in [0, 1], and its labels, [N], as they are in the file.
+
+    :param path: what errors call the file.
+    :param archive: the file, opened by :func:`open_npz`.
+    :param prefix: what stands before ``images`` and ``labels`` in the names of the two arrays.
+    """
+    pixels = unlabelled_images(path, archive, prefix)
     labels = _labels(_array(path, archive, f"{prefix}labels"), f"{path}: '{prefix}labels'")
     if len(pixels) != len(labels):
         raise ValueError(
@@ -93,6 +111,11 @@ def _labelled_images(path: Path, archive: np.lib.npyio.NpzFile, prefix: str) -> 
             f"'{prefix}images', not {len(labels)}"
         )
     return pixels, labels
+
+
+def unlabelled_images(path: Path, archive: np.lib.npyio.NpzFile, prefix: str = "") -> npt.NDArray[np.float32]:
+    """Return the images of an npz file, [N, H, W, C] in [0, 1]; parameters as for :func:`labelled_images`."""
+    return as_pixels(_array(path, archive, f"{prefix}images"), f"{path}: '{prefix}images'")
 
 
 def _array(path: Path, archive: np.lib.npyio.NpzFile, name: str) -> np.ndarray:
