@@ -10,7 +10,6 @@ import argparse
 import importlib.util
 import math
 import os
-import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -209,14 +208,13 @@ def _fit(asked: argparse.Namespace) -> None:
     load_tensorflow()
     images, labels = read_labelled(asked.data, asked.labels)
     model = orbitgp.InvariantClassifier(asked.orbit, **_training(asked))
-    with _noting_ctrl_c() as pressed:
-        model.fit(images, labels)
+    model.fit(images, labels)
     model.save(asked.output)
     print(
         f"{asked.output}: {len(images):,} images of {len(model.classes_)} classes, orbit {asked.orbit}, "
         f"evidence at least {model.evidence_:,.1f} ± {model.evidence_std_error_:,.1f} nats"
     )
-    if pressed():
+    if model.interrupted_:
         raise KeyboardInterrupt(f"{asked.output} has the model as far as it was trained")
 
 
@@ -256,10 +254,7 @@ def _compare(asked: argparse.Namespace) -> None:
         _check_matplotlib()
     load_tensorflow()
     images, labels = read_labelled(asked.data, asked.labels)
-    with _noting_ctrl_c() as pressed:
-        comparison = orbitgp.compare(images, labels, orbits=list(dict.fromkeys(asked.orbits)), **_training(asked))
-    if pressed():
-        raise KeyboardInterrupt("not all models were trained as long as the others, so there is nothing to compare")
+    comparison = orbitgp.compare(images, labels, orbits=list(dict.fromkeys(asked.orbits)), **_training(asked))
     print(comparison.table())
     if asked.output is not None:
         _save_figure(comparison.plot(), asked.output)
@@ -317,26 +312,6 @@ def _silent_stderr() -> Iterator[None]:
         os.dup2(kept, 2)
         os.close(kept)
         os.close(nowhere)
-
-
-@contextmanager
-def _noting_ctrl_c() -> Iterator[Callable[[], bool]]:
-    """
-    Notes Ctrl-C without handling it: a training that hears of it returns with what it has, as if nothing had happened.
-
-    :return: a function that says, afterwards, whether Ctrl-C was pressed.
-    """
-    hear, tell = os.pipe()
-    os.set_blocking(tell, False)  # as set_wakeup_fd wants it
-    before = signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
-    heard = b""
-    try:
-        yield lambda: signal.SIGINT in heard
-    finally:
-        signal.set_wakeup_fd(before)
-        os.close(tell)
-        heard = os.read(hear, 100)
-        os.close(hear)
 
 
 def _images_for(model: Any, asked: argparse.Namespace) -> tuple[np.ndarray, list[str] | None]:
