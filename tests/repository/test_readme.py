@@ -13,21 +13,36 @@ README = (ROOT / "README.md").read_text()
 SNIPPETS = re.findall(r"```python\n(.*?)```", README, flags=re.S)
 
 
-def test_own_images_in_twenty_lines_at_most(mnist_data, tmp_path):
-    code = SNIPPETS[0]
+def printed_by(code, images, folder, *smaller):
+    """What a snippet says of thumbnails of digits, in a training that is cut short."""
     assert len(code.splitlines()) <= 20
-    small = mnist_data.train.take(800)
-    thumbnails = small.images.reshape(-1, 14, 2, 14, 2).mean(axis=(2, 4))
-    np.savez(tmp_path / "my_images.npz", images=thumbnails, labels=small.labels)
-    for text, smaller in (("steps=300", "steps=40"), ("count=150", "count=50"), ("batch=200", "batch=100")):
+    thumbnails = images.images.reshape(-1, 14, 2, 14, 2).mean(axis=(2, 4))
+    np.savez(folder / "my_images.npz", images=thumbnails, labels=images.labels)
+    for text, shorter in smaller:
         assert text in code
-        code = code.replace(text, smaller)
+        code = code.replace(text, shorter)
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=600
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False, timeout=600
     )
     assert done.returncode == 0, done.stderr[-2000:]
     error = float(re.search(r"test error ([0-9.]+) %", done.stdout)[1])
     assert error < 45  # half of guessing's: it learns, and no more is asked of it
+    return done.stdout
+
+
+def test_own_images_in_twenty_lines_at_most(mnist_data, tmp_path):
+    smaller = (
+        ('(orbit="affine")', '(orbit="affine", steps=40, inducing=50)'),
+        ('"rotation", "affine"]', '"affine"], steps=10, inducing=20'),
+    )
+    said = printed_by(SNIPPETS[0], mnist_data.train.take(800), tmp_path, *smaller)
+    assert re.search(r"^(affine|none) .* chosen ", said, flags=re.M)
+    assert {"mine.orbitgp", "orbit.png", "served"} <= {path.name for path in tmp_path.iterdir()}
+
+
+def test_a_model_of_ones_own_in_twenty_lines_at_most(mnist_data, tmp_path):
+    smaller = (("steps=300", "steps=40"), ("count=150", "count=50"), ("batch=200", "batch=100"))
+    printed_by(SNIPPETS[1], mnist_data.train.take(800), tmp_path, *smaller)
 
 
 def test_an_orbit_of_ones_own():
@@ -40,7 +55,7 @@ def test_an_orbit_of_ones_own():
     from orbitgp.models import InvariantSVGP
 
     names: dict = {}
-    exec(SNIPPETS[1], names)
+    exec(SNIPPETS[2], names)
     orbit = names["Brightness"]()
     X = np.random.default_rng(0).uniform(size=(4, 6))
     drawn = orbit.sample(X, 2, 8, [0, 0]).numpy()
