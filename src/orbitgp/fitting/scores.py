@@ -103,7 +103,7 @@ class WholeBound:
 
 def bounds_of(model: InvariantSVGP, quadratics: list[Quadratic]) -> np.ndarray:
     """[passes], the bound of the model's q under each estimate."""
-    root = tf.convert_to_tensor(model.q_sqrt)[0]
+    root = tf.convert_to_tensor(model.q_sqrt)
     covariance = tf.matmul(root, root, transpose_b=True)
     return np.array([float(q(tf.convert_to_tensor(model.q_mu), covariance) - model.prior_kl()) for q in quadratics])
 

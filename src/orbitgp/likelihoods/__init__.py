@@ -1,11 +1,7 @@
 """Likelihoods whose bound stays unbiased when the orbit is sampled: GPflow's Gaussian, and the logistic one."""
 
 from orbitgp.likelihoods.polya_gamma import (
-    IndependentGroups,
     PolyaGammaBernoulli,
-    RecognitionNetwork,
-    Tilt,
-    TiltTable,
     polya_gamma_bound,
     polya_gamma_precision,
     polya_gamma_sites,
@@ -19,6 +15,7 @@ from orbitgp.likelihoods.sites import (
     sites_of,
     slope,
 )
+from orbitgp.likelihoods.tilts import IndependentGroups, RecognitionNetwork, Tilt, TiltTable
 
 __all__ = [
     "Batch",

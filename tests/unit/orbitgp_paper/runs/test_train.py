@@ -352,7 +352,7 @@ def test_the_last_pass_raises_the_bound_or_leaves_q_alone(small_spec, small_imag
     for name in ("kernel.base.variance", "inducing_variable.Z"):
         np.testing.assert_array_equal(refitted[name], q[name])
     for bad in (9.0, np.nan):
-        monkeypatch.setattr(loop, "best_posterior", lambda _, bad=bad: (np.full(q["q_mu"].shape, bad), np.eye(8)))
+        monkeypatch.setattr(loop, "best_posterior", lambda _, bad=bad: (np.full(q["q_mu"].shape, bad), np.eye(8)[None]))
         same, kept = end(refit=True)
         assert (same["elbo"], same["test_nll"]) == (plain["elbo"], plain["test_nll"])
         np.testing.assert_array_equal(kept["q_mu"], q["q_mu"])
