@@ -1,5 +1,10 @@
-"""Likelihoods whose bound stays unbiased when the orbit is sampled: GPflow's Gaussian, and the logistic one."""
+"""
+Likelihoods whose bound stays unbiased when the orbit is sampled: GPflow's Gaussian, the logistic one of two classes, and
+those of several classes.
+"""
 
+from orbitgp.likelihoods.dirichlet import DirichletLabels
+from orbitgp.likelihoods.logistic_softmax import LogisticSoftmax, logistic_softmax_sites
 from orbitgp.likelihoods.polya_gamma import (
     PolyaGammaBernoulli,
     polya_gamma_bound,
@@ -15,22 +20,29 @@ from orbitgp.likelihoods.sites import (
     sites_of,
     slope,
 )
+from orbitgp.likelihoods.softmax import Softmax, softmax_bound, softmax_sites
 from orbitgp.likelihoods.tilts import IndependentGroups, RecognitionNetwork, Tilt, TiltTable
 
 __all__ = [
     "Batch",
+    "DirichletLabels",
     "IndependentGroups",
+    "LogisticSoftmax",
     "Moments",
     "PolyaGammaBernoulli",
     "RecognitionNetwork",
     "Sites",
+    "Softmax",
     "Tilt",
     "TiltTable",
     "expected_log_density",
+    "logistic_softmax_sites",
     "polya_gamma_bound",
     "polya_gamma_precision",
     "polya_gamma_sites",
     "quadratic_sites",
     "sites_of",
     "slope",
+    "softmax_bound",
+    "softmax_sites",
 ]

@@ -76,6 +76,16 @@ class Sites(NamedTuple):
         return Sites(linear, self.precision, self.constant + known * (self.linear - 0.5 * self.precision * known))
 
 
+def gaussian_sites(target: tf.Tensor, noise: tf.Tensor) -> Sites:
+    """
+    log N(y; f, s²).
+
+    :param target: [N, P] y
+    :param noise: [N, P] or [N, 1] s²
+    """
+    return Sites(target / noise, 1 / noise, -0.5 * (tf.math.log(2 * np.pi * noise) + tf.square(target) / noise))
+
+
 def quadratic_sites(likelihood: Likelihood, batch: Batch, independent: Callable[[], Moments]) -> Sites:
     """
     :param independent: makes estimates of the moments of q(f) from draws of their own, for those who need them.
@@ -124,5 +134,4 @@ def _no_sites(likelihood: Likelihood, batch: Batch, independent: Callable[[], Mo
 @sites_of.register(Gaussian, object, object)
 def _gaussian_sites(likelihood: Gaussian, batch: Batch, independent: Callable[[], Moments]) -> Sites:
     """log N(y; f, s²) itself, with a noise variance s² that may depend on x."""
-    noise = likelihood.variance_at(tf.cast(batch.X, batch.Y.dtype))
-    return Sites(batch.Y / noise, 1 / noise, -0.5 * (tf.math.log(2 * np.pi * noise) + tf.square(batch.Y) / noise))
+    return gaussian_sites(batch.Y, likelihood.variance_at(tf.cast(batch.X, batch.Y.dtype)))
