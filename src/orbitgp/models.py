@@ -217,9 +217,7 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
             raise ValueError("the bound as a function of q is in whitened terms: make the model with whiten=True")
         batch, seed = self._batch(data), tf.convert_to_tensor(seed)
         W = whitener(self.Kuu()) if W is None else W
-        sites = quadratic_sites(
-            self.likelihood, batch, lambda: self._moments(batch.X, W, split(seed, 1), within_xla)
-        )
+        sites = quadratic_sites(self.likelihood, batch, lambda: self._moments(batch.X, W, split(seed, 1), within_xla))
         if sites.precision.shape[-1] > self.q_sqrt.shape[0]:
             raise ValueError(
                 f"{type(self.likelihood).__name__} with {self.num_latent_gps} outputs has a precision for each of "

@@ -1,8 +1,9 @@
 """
-Likelihoods whose bound stays unbiased when the orbit is sampled: GPflow's Gaussian, the logistic one of two classes, and
-those of several classes.
+Likelihoods whose bound stays unbiased when the orbit is sampled: GPflow's Gaussian, the logistic one of two classes,
+and three of several classes.
 """
 
+from orbitgp.likelihoods.classes import ClassLikelihood
 from orbitgp.likelihoods.dirichlet import DirichletLabels
 from orbitgp.likelihoods.logistic_softmax import LogisticSoftmax, logistic_softmax_sites
 from orbitgp.likelihoods.polya_gamma import (
@@ -25,6 +26,7 @@ from orbitgp.likelihoods.tilts import IndependentGroups, RecognitionNetwork, Til
 
 __all__ = [
     "Batch",
+    "ClassLikelihood",
     "DirichletLabels",
     "IndependentGroups",
     "LogisticSoftmax",
