@@ -3,8 +3,9 @@ How far below E log p(y | f) do the bounds for several classes lie? At fixed Gau
 
     python benchmarks/slack.py    # written to benchmarks/slack.csv and slack.md
 
-The means of the K outputs are drawn with a given spread, all have one standard deviation, and the label is drawn from
-the likelihood itself at the means. So a small spread is a model that is unsure of the class. The truth is an average
+The means of the K outputs are drawn around a centre with a given spread, all have one standard deviation, and the label
+is drawn from the likelihood itself at the means. So a small spread is a model that is unsure of the class. The softmax
+does not depend on the centre; the logistic-softmax comes close to it where the centre is low. The truth is an average
 over many draws of f.
 """
 
@@ -29,17 +30,23 @@ HERE = Path(__file__).resolve().parent
 LIKELIHOODS = {"softmax": Softmax, "logistic-softmax": LogisticSoftmax}
 #: spread of the means, standard deviation of f
 GAUSSIANS = ((0.5, 0.3), (2.0, 0.5), (4.0, 1.0), (8.0, 1.0), (8.0, 3.0))
+CENTRES = (0.0, -6.0)
 
 
-def measure(name: str, spread: float, deviation: float, classes: int, images: int, draws: int) -> dict[str, float]:
+def measure(
+    name: str, centre: float, spread: float, deviation: float, classes: int, images: int, draws: int
+) -> dict[str, float]:
     """
     :param name: of the likelihood.
+    :param centre: and
+    :param spread: of the means.
+    :param deviation: of f around its mean.
     :param images: number of Gaussians.
     :param draws: of f for each.
     :return: ``exact`` and ``bound``, in nats an image.
     """
     likelihood, rng = LIKELIHOODS[name](classes, IndependentGroups()), np.random.default_rng(0)
-    mean = tf.constant(spread * rng.normal(size=(images, classes)))
+    mean = tf.constant(centre + spread * rng.normal(size=(images, classes)))
     variance = tf.fill([images, 1], tf.constant(deviation**2, tf.float64))
     shares = np.exp(likelihood.log_probabilities(mean)).cumsum(axis=1)
     Y = tf.one_hot((shares < rng.uniform(size=(images, 1))).sum(axis=1), classes, dtype=tf.float64)
@@ -54,17 +61,20 @@ def measure(name: str, spread: float, deviation: float, classes: int, images: in
 
 def report(frame: pd.DataFrame, command: str) -> str:
     """
-    :param frame: columns ``spread``, ``deviation``, ``likelihood``, ``exact`` and ``bound``.
+    :param frame: columns ``centre``, ``spread``, ``deviation``, ``likelihood``, ``exact`` and ``bound``.
     """
     cells = []
-    for (spread, deviation), rows in frame.groupby(["spread", "deviation"], sort=False):
+    for (centre, spread, deviation), rows in frame.groupby(["centre", "spread", "deviation"], sort=False):
         by_name = rows.set_index("likelihood")
         values = (by_name.loc[name, column] for name in LIKELIHOODS for column in ("exact", "bound"))
-        cells.append((f"{spread:g}, {deviation:g}", *(f"{value:.2f}" for value in values)))
-    head = ["spread of means, sd of f", *(f"{name}{what}" for name in LIKELIHOODS for what in ("", ", bound"))]
+        cells.append((f"{centre:g}, {spread:g}, {deviation:g}", *(f"{value:.2f}" for value in values)))
+    head = [
+        "centre and spread of means, sd of f",
+        *(f"{name}{what}" for name in LIKELIHOODS for what in ("", ", bound")),
+    ]
     return (
-        "E log p(y | f) and the bound to it at fixed Gaussians, in nats an image. Labels are drawn from each likelihood\n"
-        "itself, so compare a bound with its own likelihood.\n\n"
+        "E log p(y | f) and the bound to it at fixed Gaussians, in nats an image. Labels are drawn from each\n"
+        "likelihood itself, so compare a bound with its own likelihood.\n\n"
         f"    {command}\n\n{markdown_table(head, cells, [False, *(True for _ in head[1:])])}"
     )
 
@@ -79,7 +89,9 @@ def main() -> None:
     given = parser.parse_args()
     sizes = {key: value for key, value in vars(given).items() if key != "folder"}
     frame = pd.DataFrame(
-        {"spread": spread, "deviation": deviation, "likelihood": name} | measure(name, spread, deviation, **sizes)
+        {"centre": centre, "spread": spread, "deviation": deviation, "likelihood": name}
+        | measure(name, centre, spread, deviation, **sizes)
+        for centre in CENTRES
         for spread, deviation in GAUSSIANS
         for name in LIKELIHOODS
     )
