@@ -65,8 +65,7 @@ def report(frame: pd.DataFrame, command: str) -> str:
     """
     cells = []
     for (centre, spread, deviation), rows in frame.groupby(["centre", "spread", "deviation"], sort=False):
-        by_name = rows.set_index("likelihood")
-        values = (by_name.loc[name, column] for name in LIKELIHOODS for column in ("exact", "bound"))
+        values = rows.set_index("likelihood").loc[[*LIKELIHOODS], ["exact", "bound"]].to_numpy().ravel()
         cells.append((f"{centre:g}, {spread:g}, {deviation:g}", *(f"{value:.2f}" for value in values)))
     head = [
         "centre and spread of means, sd of f",

@@ -385,6 +385,22 @@ def test_the_local_parameters_follow_q_from_step_to_step(data):
     np.testing.assert_allclose(model.q_sqrt, root, atol=1e-4)
 
 
+@pytest.mark.parametrize("kind", ["natural", "adam"])
+def test_a_step_that_xla_compiles_as_a_whole_is_the_same(kind, data):
+    found = []
+    for fused in (False, True):
+        model = make_model(likelihood_of("softmax"), orbits.GaussianNoise(D, 0.5), Groups(2, 2), num_data=N)
+        names = ("inducing", "kernel", "likelihood", "orbit", "variational")[: 5 if kind == "adam" else 4]
+        recipe = Recipe(kind, steps=4, batch=N, rates=dict.fromkeys(names, 0.01))
+        optimizer = Optimizer(model, data[:2], recipe, seed=0, fused=fused)
+        bound, finite = optimizer.advance(tf.constant(4))
+        optimizer.write_back()
+        assert finite
+        found.append([bound.numpy(), model.q_mu.numpy(), model.q_sqrt.numpy()])
+    for plain, compiled in zip(*found, strict=True):
+        np.testing.assert_allclose(compiled, plain, rtol=1e-6, atol=1e-8)
+
+
 def test_the_class_of_highest_probability_is_chosen(data):
     """Which need not be that of the highest mean, where variances differ."""
     X, Y, _ = data
