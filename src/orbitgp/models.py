@@ -21,6 +21,7 @@ from gpflow.utilities import triangular
 from orbitgp import checks
 from orbitgp._ops.blocks import map_blocks
 from orbitgp._ops.draw_kernels import DrawKernels
+from orbitgp._ops.outputs import times_each
 from orbitgp._ops.precision import PRECISIONS, in_precision
 from orbitgp._ops.products import three_passes, worthwhile
 from orbitgp._ops.triangular import whitener
@@ -46,23 +47,25 @@ COVARIANCES = ("shared", "per_output")
 @dataclass(frozen=True)
 class Quadratic:
     """
-    The bound as a function of q alone, q(v) = N(m_p, S) in whitened terms, before the KL divergence:
-    constant + Σ_p (linear_pᵀ m_p − ½ m_pᵀ precision m_p − ½ tr precision S). Its best q is known in closed form.
+    The bound as a function of q alone, q(v_p) = N(m_p, S_p) in whitened terms, before the KL divergence:
+    constant + Σ_p (linear_pᵀ m_p − ½ m_pᵀ precision_p m_p − ½ tr precision_p S_p). Its best q is known in closed form.
+
+    The leading axis of matrices is 1 where all outputs have the same, P where each has its own.
     """
 
     linear: tf.Tensor  #: [M, P]
-    precision: tf.Tensor  #: [M, M]; an unbiased estimate, so in a small batch it need not be positive
+    precision: tf.Tensor  #: [1 or P, M, M]; an unbiased estimate, so in a small batch it need not be positive
     constant: tf.Tensor  #: []
-    ceiling: tf.Tensor  #: [M, M]; each group paired with itself alone: positive, never below ``precision``, biased
+    ceiling: tf.Tensor  #: as ``precision``; each group paired with itself alone: positive, never below it, biased
 
     def __call__(self, mean: tf.Tensor, covariance: tf.Tensor) -> tf.Tensor:
         """
         :param mean: [M, P]
-        :param covariance: [M, M], of every output.
+        :param covariance: [1 or P, M, M]
         """
-        outputs = tf.cast(tf.shape(mean)[1], mean.dtype)
-        fit = tf.reduce_sum(mean * (self.linear - 0.5 * tf.matmul(self.precision, mean)))
-        return self.constant + fit - 0.5 * outputs * tf.reduce_sum(self.precision * covariance)
+        traces = tf.reduce_sum(self.precision * covariance, axis=[1, 2])  # [1 or P]
+        fit = tf.reduce_sum(mean * (self.linear - 0.5 * times_each(self.precision, mean)))
+        return self.constant + fit - 0.5 * mean.shape[1] * tf.reduce_mean(traces)
 
 
 class SharedRoot(Parameter):
@@ -119,7 +122,8 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         :param num_data: N, if ``elbo`` gets minibatches.
         :param scheme: how to draw from the orbit; two Sobol groups of eight by default.
         :param covariance: ``"shared"``: one covariance of q(u) for all outputs, which loses nothing with a Gaussian
-            likelihood of one noise variance; ``"per_output"``: one for each. As ``q_sqrt`` has it, or else shared.
+            likelihood of one noise variance; ``"per_output"``: one for each, which a likelihood of several classes
+            needs for natural steps. As ``q_sqrt`` has it, or else shared.
         :param whiten: whether q is over v with u = L v, L Lᵀ = k_uu.
         :param precision: ``"float64"``, or ``"mixed"``: the orbit and the base kernel between draws and Z in float32,
             k_uu, its factor and all solves in float64. It turns TensorFloat-32 off in this process.
@@ -209,19 +213,16 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         :param W: [M, M] the inverse of k_uu's Cholesky factor, if it is there already.
         :param within_xla: whether the caller is compiled itself, so that nothing of this need be.
         """
-        if not self.whiten or self.q_sqrt.shape[0] != 1:
-            raise ValueError("the bound is quadratic in one q for all outputs: it needs whiten=True and one covariance")
+        if not self.whiten:
+            raise ValueError("the bound as a function of q is in whitened terms: make the model with whiten=True")
         batch, seed = self._batch(data), tf.convert_to_tensor(seed)
         W = whitener(self.Kuu()) if W is None else W
-
-        def second_moments() -> tf.Tensor:
-            return self._moments(batch.X, W, split(seed, 1), within_xla).second
-
-        sites = quadratic_sites(self.likelihood, batch, second_moments)
-        if sites.precision.shape[-1] != 1:
+        sites = quadratic_sites(self.likelihood, batch, lambda: self._moments(batch.X, W, split(seed, 1), within_xla))
+        if sites.precision.shape[-1] > self.q_sqrt.shape[0]:
             raise ValueError(
                 f"{type(self.likelihood).__name__} with {self.num_latent_gps} outputs has a precision for each of "
-                "them, and no single covariance of q is the best for all"
+                "them, and no single covariance of q is the best for all; make the model with "
+                'covariance="per_output"'
             )
         sites = sites.of_remainder(self._mean_at(batch.X))
         terms = self._compiled_terms if self.compiled and not within_xla else self._quadratic_terms
@@ -393,7 +394,7 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
     ) -> tuple[tf.Tensor, ...]:
         """
         :param X: [N, D]
-        :param sites: of each input, with one precision for all outputs.
+        :param sites: of each input, with one precision for all outputs or one for each.
         :param W: [M, M], what whitens u.
         :return: the fields of :class:`Quadratic`, of these inputs alone.
         """
@@ -401,10 +402,10 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         k_ff, Kfu = self._orbit_averages(X, scheme, seed)
         groups, M = Kfu.shape[1], Kfu.shape[2]
         phi = tf.reshape(tf.matmul(W, _as_columns(Kfu)), [M, -1, groups])  # [M, N, G]
-        precision, ceiling = outer_of_average(phi, sites.precision[:, 0], weights)
+        precision, ceiling = outer_of_average(phi, sites.precision, weights)
         linear = tf.matmul(tf.reduce_mean(phi, axis=2), sites.linear)
-        unexplained = tf.reduce_sum(sites.precision[:, 0] * k_ff) - tf.linalg.trace(precision)
-        constant = tf.reduce_sum(sites.constant) - 0.5 * self.num_latent_gps * unexplained
+        unexplained = tf.linalg.matvec(sites.precision, k_ff, transpose_a=True) - tf.linalg.trace(precision)
+        constant = tf.reduce_sum(sites.constant) - 0.5 * self.num_latent_gps * tf.reduce_mean(unexplained)
         return linear, precision, constant, ceiling
 
     def _draw_kernels(self) -> DrawKernels:

@@ -86,31 +86,38 @@ def square_norm_of_average(values: TensorType, weights: PairWeights) -> tf.Tenso
     return tf.reduce_sum(square_of_average(values, weights), axis=-1)
 
 
-@check_shapes("values: [K, N, G]", "scale: [N]", "return[0]: [K, K]", "return[1]: [K, K]")
+@check_shapes("values: [K, N, G]", "scale: [N, Q]", "return[0]: [Q, K, K]", "return[1]: [Q, K, K]")
 def outer_of_average(values: TensorType, scale: TensorType, weights: PairWeights) -> tuple[tf.Tensor, tf.Tensor]:
     """
-    Estimates Σ_n s_n v̄_n v̄_nᵀ with v̄_n = E_a v(x_na), by Σ_n s_n Σ_gg' w_gg' v_ng v_ng'ᵀ.
+    Estimates Σ_n s_nq v̄_n v̄_nᵀ with v̄_n = E_a v(x_na), by Σ_n s_nq Σ_gg' w_gg' v_ng v_ng'ᵀ, for each of Q scales.
 
     :param values: [K, N, G] averages over each group.
-    :param scale: [N] s.
-    :return: the estimate, [K, K]; and its ceiling Σ_n s_n (1/G) Σ_g v_ng v_ngᵀ, each group paired with itself alone,
-        positive, biased, and without a derivative.
+    :param scale: [N, Q] s.
+    :return: the estimates, [Q, K, K]; and their ceilings Σ_n s_nq (1/G) Σ_g v_ng v_ngᵀ, each group paired with itself
+        alone, positive, biased, and without a derivative.
     """
     values, scale = tf.convert_to_tensor(values), tf.convert_to_tensor(scale)
 
     @tf.custom_gradient
     def outer(values: tf.Tensor, scale: tf.Tensor) -> Any:
-        K, groups = values.shape[0], values.shape[2]
+        K, groups, scales = values.shape[0], values.shape[2], tf.transpose(scale)  # [Q, N]
         total, own = tf.reduce_sum(values, axis=2), weights.same - weights.different
-        columns = tf.reshape(values, [K, -1])
-        with_itself = tf.matmul(columns * tf.repeat(scale, groups), columns, transpose_b=True)
-        across = tf.matmul(total * scale, total, transpose_b=True)
+
+        def scaled(columns: tf.Tensor, scales: tf.Tensor) -> tf.Tensor:
+            """One product for all scales, [K, L] and [Q, L] → [Q, K, K]."""
+            tall = tf.reshape(scales[:, None] * columns, [-1, tf.shape(columns)[1]])
+            return tf.reshape(tf.matmul(tall, columns, transpose_b=True), [-1, K, K])
+
+        with_itself = scaled(tf.reshape(values, [K, -1]), tf.repeat(scales, groups, axis=1))
+        across = scaled(total, scales)
 
         def gradient(upstream: tf.Tensor, _: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            # the result is symmetric: one product, of each v_g with the sum of its partners
+            # the results are symmetric: one product, of each v_g with the sum of its partners
             partners = tf.reshape(weights.different * total[:, :, None] + own * values, [K, -1])
-            pull = tf.reshape(tf.matmul(upstream + tf.transpose(upstream), partners), tf.shape(values))
-            return scale[None, :, None] * pull, 0.5 * tf.reduce_sum(values * pull, axis=[0, 2])
+            both = tf.reshape(upstream + tf.linalg.matrix_transpose(upstream), [-1, K])
+            pull = tf.reshape(tf.matmul(both, partners), [-1, *tf.unstack(tf.shape(values))])  # [Q, K, N, G]
+            by_scale = 0.5 * tf.reduce_sum(values * pull, axis=[1, 3])
+            return tf.reduce_sum(scales[:, None, :, None] * pull, axis=0), tf.transpose(by_scale)
 
         return (weights.different * across + own * with_itself, with_itself / groups), gradient
 

@@ -231,21 +231,52 @@ class GaussianLikelihood(Block):
     variance: float = Field(0.02, gt=1e-6, le=1000, description="Variance of the noise, at the start.")
 
 
-class PolyaGammaLikelihood(Block):
-    """Logistic likelihood of two classes, by Pólya-Gamma augmentation."""
+class TiltedLikelihood(Block):
+    """A likelihood whose bound has local parameters."""
 
-    kind: Literal["polya_gamma"]
+    kind: str
     tilt: Literal["network", "table", "groups"] = Field(description="Source of the tilt; groups: independent draws.")
     hidden: List[Width] | None = Field(None, max_length=8, description="Widths of the network's hidden layers.")
 
     @model_validator(mode="after")
-    def _network_has_layers(self) -> PolyaGammaLikelihood:
+    def _network_has_layers(self) -> TiltedLikelihood:
         if (self.tilt == "network") != (self.hidden is not None):
             raise ValueError("tilt: network needs hidden, the widths of its layers; the other tilts take none")
         return self
 
 
-Likelihood = Annotated[GaussianLikelihood | PolyaGammaLikelihood, Field(discriminator="kind")]
+class PolyaGammaLikelihood(TiltedLikelihood):
+    """Logistic likelihood of two classes, by Pólya-Gamma augmentation."""
+
+    kind: Literal["polya_gamma"]
+
+
+class SoftmaxLikelihood(TiltedLikelihood):
+    """Softmax likelihood of any number of classes, under Bouchard's bound."""
+
+    kind: Literal["softmax"]
+
+
+class LogisticSoftmaxLikelihood(TiltedLikelihood):
+    """Logistic-softmax likelihood of any number of classes."""
+
+    kind: Literal["logistic_softmax"]
+
+
+class DirichletLikelihood(Block):
+    """Gaussian noise on labels of any number of classes, transformed as for Dirichlet probabilities."""
+
+    kind: Literal["dirichlet"]
+    concentration: float = Field(0.01, ge=1e-6, le=1, description="What is added to 0 and 1 of one-hot labels.")
+
+
+Likelihood = Annotated[
+    GaussianLikelihood | PolyaGammaLikelihood | SoftmaxLikelihood | LogisticSoftmaxLikelihood | DirichletLikelihood,
+    Field(discriminator="kind"),
+]
+
+#: kinds that take any number of classes, as one-hot labels
+ONE_HOT = ("gaussian", "softmax", "logistic_softmax", "dirichlet")
 
 
 class Kernel(Block):
@@ -404,7 +435,7 @@ class RunSpec(Training):
     def _blocks_fit(self) -> RunSpec:
         """What the blocks ask of each other."""
         data, scheme, points = self.dataset, self.scheme, orbit_points(self.orbit)
-        fitting = {"parity": ("polya_gamma",), "images": ("gaussian", "polya_gamma")}.get(data.kind, ("gaussian",))
+        fitting = {"parity": ("polya_gamma",), "images": (*ONE_HOT, "polya_gamma")}.get(data.kind, ONE_HOT)
         if self.likelihood.kind not in fitting:
             raise ValueError(
                 f"likelihood.kind = {self.likelihood.kind!r} does not fit a dataset of kind {data.kind!r}, which takes "

@@ -203,6 +203,16 @@ def test_a_single_tilt_loses_what_a_slow_search_says_and_a_network_less(benchmar
     assert gaps[0] > gaps[1] > gaps[2] >= 0
 
 
+def test_the_slack_of_a_bound_is_positive_and_the_softmax_has_no_centre(benchmark):
+    slack = benchmark("slack")
+    sizes = {"classes": 4, "images": 50, "draws": 20}
+    for name in slack.LIKELIHOODS:
+        found = [slack.measure(name, centre, 2.0, 0.5, **sizes) for centre in (0.0, -6.0)]
+        assert all(row["bound"] < row["exact"] < 0 for row in found)
+        assert (abs(found[0]["bound"] - found[1]["bound"]) < 0.01) == (name == "softmax")
+        assert (found[0]["exact"] == pytest.approx(found[1]["exact"], rel=1e-9)) == (name == "softmax")
+
+
 def test_the_noise_of_a_gradient_is_that_of_a_slow_loop(benchmark):
     rng = np.random.default_rng(5)
     X, Y = rng.normal(size=(12, 9)), rng.normal(size=(12, 2))

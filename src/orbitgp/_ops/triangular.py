@@ -16,10 +16,10 @@ MOST_STEPS = 20
 
 def inverse_triangle(L: TensorType) -> tf.Tensor:
     """
-    :param L: [M, M], lower triangular.
-    :return: [M, M] L⁻¹, lower triangular.
+    :param L: [..., M, M], lower triangular.
+    :return: [..., M, M] L⁻¹, lower triangular.
     """
-    return tf.linalg.triangular_solve(L, tf.eye(tf.shape(L)[0], dtype=L.dtype))
+    return tf.linalg.triangular_solve(L, tf.eye(tf.shape(L)[-1], batch_shape=tf.shape(L)[:-2], dtype=L.dtype))
 
 
 def lower_half(E: tf.Tensor) -> tf.Tensor:

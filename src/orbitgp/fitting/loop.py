@@ -288,7 +288,7 @@ class _Fitting:
             mean, root = best_posterior(whole(self.seed, 0))
             if np.all(np.isfinite(mean)) and np.all(np.isfinite(root)):
                 model.q_mu.assign(mean)
-                model.q_sqrt.assign(root[None])
+                model.q_sqrt.assign(tf.broadcast_to(root, model.q_sqrt.shape))
                 refitted = bounds_of(model, judges)
                 if refitted.mean() > bounds.mean():
                     bounds = refitted

@@ -11,7 +11,7 @@ import tensorflow as tf
 from gpflow.utilities import parameter_dict
 
 from orbitgp._ops.blocks import map_blocks
-from orbitgp.likelihoods import PolyaGammaBernoulli
+from orbitgp.likelihoods import Tilt
 from orbitgp.models import InvariantSVGP, Quadratic
 from orbitgp.orbits.image import BoxAffineOrbit
 from orbitgp.orbits.sampling import split
@@ -48,8 +48,10 @@ class Tester:
             posterior, dtype = model.posterior(), gpflow.default_float()
 
             def block(number: tf.Tensor, X: tf.Tensor, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-                mean, variance = posterior.predict_f(X, seed=tf.stack([model.seed, -1 - number]))
-                return mean, model.likelihood.predict_log_density(tf.cast(X, dtype), mean, variance, Y)
+                f = posterior.predict_f(X, seed=tf.stack([model.seed, -1 - number]))
+                X = tf.cast(X, dtype)
+                expected, _ = model.likelihood.predict_mean_and_var(X, *f)
+                return expected, model.likelihood.predict_log_density(X, *f, Y)
 
             return map_blocks(block, (self._X, self._Y), PREDICTED_TOGETHER, (dtype, dtype))
 
@@ -57,12 +59,13 @@ class Tester:
 
     def __call__(self) -> TestScore:
         """The present score."""
-        mean, log_density = self._predict()
-        wrong = _choice(mean.numpy()) != _choice(self._Y.numpy())
+        expected, log_density = self._predict()
+        wrong = _choice(expected.numpy()) != _choice(self._Y.numpy())
         return TestScore(100.0 * float(np.mean(wrong)), -float(np.mean(log_density)))
 
 
 def _choice(values: np.ndarray) -> np.ndarray:
+    """Of one-hot rows or probabilities the highest, of labels −1 and +1 or their mean the sign."""
     return values[:, 0] > 0 if values.shape[1] == 1 else values.argmax(1)
 
 
@@ -103,7 +106,7 @@ class WholeBound:
 
 def bounds_of(model: InvariantSVGP, quadratics: list[Quadratic]) -> np.ndarray:
     """[passes], the bound of the model's q under each estimate."""
-    root = tf.convert_to_tensor(model.q_sqrt)[0]
+    root = tf.convert_to_tensor(model.q_sqrt)
     covariance = tf.matmul(root, root, transpose_b=True)
     return np.array([float(q(tf.convert_to_tensor(model.q_mu), covariance) - model.prior_kl()) for q in quadratics])
 
@@ -114,7 +117,7 @@ def named_parameters(model: InvariantSVGP) -> dict[str, float]:
     orbit = model.kernel.orbit
     for path, parameter in parameter_dict(model.kernel.base).items():
         _add(found, f"kernel{path.replace('lengthscales', 'lengthscale')}", parameter)
-    if not isinstance(model.likelihood, PolyaGammaBernoulli):  # whose network is large
+    if not any(isinstance(part, Tilt) for part in model.likelihood.submodules):  # whose numbers are many
         for path, parameter in parameter_dict(model.likelihood).items():
             _add(found, f"likelihood{path}", parameter)
     names = orbit.names if isinstance(orbit, BoxAffineOrbit) else None

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import abc
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes, inherit_check_shapes
-from gpflow import Parameter
-from gpflow.base import Module, TensorType
+from gpflow.base import TensorType
 from gpflow.likelihoods import ScalarLikelihood
-from gpflow.utilities import positive
 
 from orbitgp import checks
-from orbitgp.likelihoods.sites import Batch, Sites, sites_of
+from orbitgp.likelihoods.sites import Batch, Moments, Sites, sites_of
+from orbitgp.likelihoods.tilts import Tilt
 
 
 def polya_gamma_precision(tilt: tf.Tensor) -> tf.Tensor:
@@ -50,85 +46,9 @@ def polya_gamma_bound(Y: TensorType, mean: TensorType, second: TensorType, tilt:
     return polya_gamma_sites(Y, tilt).expectation(mean, second)
 
 
-class Tilt(Module, metaclass=abc.ABCMeta):
-    """How c is chosen for each datum."""
-
-    @abc.abstractmethod
-    def __call__(self, batch: Batch, independent_second: Callable[[], tf.Tensor]) -> tf.Tensor:
-        """
-        :param independent_second: makes an estimate [N, P] of μ² + σ² from draws of its own.
-        :return: [N, P], c ≥ 0
-        """
-
-
-class RecognitionNetwork(Tilt):
-    """
-    c(x, y), the paper's choice: layers of rectified linear units, with softplus at the end.
-
-    What it must find is how large f is at each x. One narrow layer leaves a gap to the best c that is larger than what
-    one angle of Fig. 3 has over another (``benchmarks/network.md``).
-    """
-
-    def __init__(
-        self,
-        input_dim: int,
-        hidden: Sequence[int] = (64,),
-        outputs: int = 1,
-        seed: int = 0,
-        name: str | None = None,
-    ) -> None:
-        """
-        :param input_dim: D, the length of an input.
-        :param hidden: widths of the hidden layers.
-        :param outputs: P.
-        :param seed: of the first weights.
-        """
-        super().__init__(name=name)
-        rng = np.random.default_rng(checks.integer("seed", seed, least=0))
-        widths = [
-            checks.integer("input_dim", input_dim, least=1) + checks.integer("outputs", outputs, least=1),
-            *(checks.integer(f"hidden[{i}]", width, least=1) for i, width in enumerate(hidden)),
-            outputs,
-        ]
-        pairs = list(pairwise(widths))
-        self.weights = [Parameter(rng.normal(size=pair) * np.sqrt(2 / pair[0])) for pair in pairs]  # as He et al. do
-        self.offsets = [Parameter(np.zeros(width)) for _, width in pairs]
-        self.offsets[-1].assign(np.full(outputs, np.log(np.e - 1)))  # c close to one: a prior of unit variance
-
-    def __call__(self, batch: Batch, independent_second: Callable[[], tf.Tensor]) -> tf.Tensor:
-        """The network's output; the estimate is not asked for."""
-        values = tf.concat([tf.cast(batch.X, batch.Y.dtype), batch.Y], axis=-1)
-        *inner, last = zip(self.weights, self.offsets, strict=True)
-        for weights, offsets in inner:
-            values = tf.nn.relu(values @ weights + offsets)
-        return tf.nn.softplus(values @ last[0] + last[1])
-
-
-class TiltTable(Tilt):
-    """One free c for each datum: no amortisation gap, but N numbers to learn and a row number in every batch."""
-
-    def __init__(self, num_data: int, outputs: int = 1, name: str | None = None) -> None:
-        """
-        :param num_data: N, the size of the whole data.
-        :param outputs: P.
-        """
-        super().__init__(name=name)
-        shape = (checks.integer("num_data", num_data, least=1), checks.integer("outputs", outputs, least=1))
-        self.values = Parameter(np.ones(shape), transform=positive())
-
-    def __call__(self, batch: Batch, independent_second: Callable[[], tf.Tensor]) -> tf.Tensor:
-        """The rows of the table."""
-        if batch.index is None:
-            raise ValueError("a TiltTable needs the rows' numbers: pass data as (X, Y, index)")
-        return tf.gather(self.values, batch.index)
-
-
-class IndependentGroups(Tilt):
-    """c² = μ² + σ², estimated from draws of their own: nothing to learn, at twice the draws."""
-
-    def __call__(self, batch: Batch, independent_second: Callable[[], tf.Tensor]) -> tf.Tensor:
-        """The root; an estimate below zero gives c = 0. At the best c the bound is flat in c: no gradient needed."""
-        return tf.stop_gradient(tf.sqrt(tf.maximum(independent_second(), 0.0)))
+def best_tilt(moments: Moments) -> tf.Tensor:
+    """[N, P], c = √(μ² + σ²); an estimate below zero gives c = 0."""
+    return tf.sqrt(tf.maximum(moments.second, 0.0))
 
 
 class PolyaGammaBernoulli(ScalarLikelihood):
@@ -136,18 +56,20 @@ class PolyaGammaBernoulli(ScalarLikelihood):
 
     def __init__(self, tilt: Tilt, **kwargs: Any) -> None:
         """
-        :param tilt: how c is chosen: :class:`RecognitionNetwork`, :class:`TiltTable` or :class:`IndependentGroups`.
+        :param tilt: how c is chosen: :class:`~orbitgp.likelihoods.RecognitionNetwork`,
+            :class:`~orbitgp.likelihoods.TiltTable` or :class:`~orbitgp.likelihoods.IndependentGroups`.
         """
         super().__init__(**kwargs)
         self._tilt = checks.instance("tilt", tilt, Tilt)
 
-    def tilt(self, batch: Batch, independent_second: Callable[[], tf.Tensor]) -> tf.Tensor:
+    def tilt(self, batch: Batch, independent: Callable[[], Moments]) -> tf.Tensor:
         """
+        :param independent: makes estimates of the moments of f from draws of their own.
         :return: [N, P], c of each datum, after a look at the labels.
         """
         one = tf.ones([], batch.Y.dtype)
         with tf.control_dependencies([tf.debugging.assert_equal(tf.abs(batch.Y), one, "labels must be −1 or +1")]):
-            return self._tilt(batch, independent_second)
+            return self._tilt(batch, lambda: best_tilt(independent()))
 
     @check_shapes("Fmu: [N, P]", "Fvar: [N, P]", "return: [N, P]")
     def predict_probability(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
@@ -169,7 +91,5 @@ class PolyaGammaBernoulli(ScalarLikelihood):
 
 
 @sites_of.register(PolyaGammaBernoulli, object, object)
-def _polya_gamma_sites(
-    likelihood: PolyaGammaBernoulli, batch: Batch, independent_second: Callable[[], tf.Tensor]
-) -> Sites:
-    return polya_gamma_sites(batch.Y, likelihood.tilt(batch, independent_second))
+def _polya_gamma_sites(likelihood: PolyaGammaBernoulli, batch: Batch, independent: Callable[[], Moments]) -> Sites:
+    return polya_gamma_sites(batch.Y, likelihood.tilt(batch, independent))

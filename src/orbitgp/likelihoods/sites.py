@@ -17,7 +17,7 @@ from gpflow.base import TensorType
 from gpflow.likelihoods import Gaussian, Likelihood
 from gpflow.utilities import Dispatcher
 
-#: (likelihood, batch, a function that makes an estimate [N, P] of μ² + σ² from draws of its own) → :class:`Sites`
+#: (likelihood, batch, a function that makes :class:`Moments` from draws of their own) → :class:`Sites`
 sites_of = Dispatcher("sites_of")
 
 
@@ -76,12 +76,22 @@ class Sites(NamedTuple):
         return Sites(linear, self.precision, self.constant + known * (self.linear - 0.5 * self.precision * known))
 
 
-def quadratic_sites(likelihood: Likelihood, batch: Batch, independent_second: Callable[[], tf.Tensor]) -> Sites:
+def gaussian_sites(target: tf.Tensor, noise: tf.Tensor) -> Sites:
     """
-    :param independent_second: makes an estimate [N, P] of μ² + σ² from draws of its own, for those who need it.
+    log N(y; f, s²).
+
+    :param target: [N, P] y
+    :param noise: [N, P] or [N, 1] s²
+    """
+    return Sites(target / noise, 1 / noise, -0.5 * (tf.math.log(2 * np.pi * noise) + tf.square(target) / noise))
+
+
+def quadratic_sites(likelihood: Likelihood, batch: Batch, independent: Callable[[], Moments]) -> Sites:
+    """
+    :param independent: makes estimates of the moments of q(f) from draws of their own, for those who need them.
     :return: of each row, times its weight.
     """
-    sites = sites_of(likelihood, batch, independent_second)
+    sites = sites_of(likelihood, batch, independent)
     if batch.weight is None:
         return sites
     return Sites(*(batch.weight[:, None] * term for term in sites))
@@ -96,7 +106,7 @@ def expected_log_density(
     :return: [N], an unbiased estimate of E_q log p(y | f), or of a lower bound to it, summed over outputs, times the
         row's weight.
     """
-    sites = quadratic_sites(likelihood, batch, lambda: independent().second)
+    sites = quadratic_sites(likelihood, batch, independent)
     return tf.reduce_sum(sites.expectation(moments.mean, moments.second), axis=-1)
 
 
@@ -114,15 +124,14 @@ def slope(likelihood: Likelihood, X: TensorType, F: TensorType, Y: TensorType) -
 
 
 @sites_of.register(Likelihood, object, object)
-def _no_sites(likelihood: Likelihood, batch: Batch, independent_second: Callable[[], tf.Tensor]) -> Sites:
+def _no_sites(likelihood: Likelihood, batch: Batch, independent: Callable[[], Moments]) -> Sites:
     raise TypeError(
         f"the bound of {type(likelihood).__name__} is not linear in the moments of q(f), so that samples of the orbit "
-        "would bias it; use gpflow.likelihoods.Gaussian or orbitgp.likelihoods.PolyaGammaBernoulli"
+        "would bias it; use gpflow.likelihoods.Gaussian or one of orbitgp.likelihoods"
     )
 
 
 @sites_of.register(Gaussian, object, object)
-def _gaussian_sites(likelihood: Gaussian, batch: Batch, independent_second: Callable[[], tf.Tensor]) -> Sites:
+def _gaussian_sites(likelihood: Gaussian, batch: Batch, independent: Callable[[], Moments]) -> Sites:
     """log N(y; f, s²) itself, with a noise variance s² that may depend on x."""
-    noise = likelihood.variance_at(tf.cast(batch.X, batch.Y.dtype))
-    return Sites(batch.Y / noise, 1 / noise, -0.5 * (tf.math.log(2 * np.pi * noise) + tf.square(batch.Y) / noise))
+    return gaussian_sites(batch.Y, likelihood.variance_at(tf.cast(batch.X, batch.Y.dtype)))

@@ -7,6 +7,7 @@ import tensorflow as tf
 from gpflow.base import Module, TensorType
 
 from orbitgp import checks
+from orbitgp._ops.outputs import times_each
 from orbitgp._ops.triangular import inverse_triangle, lower_half
 from orbitgp.models import InvariantSVGP, Quadratic
 from orbitgp.optimizers.recipe import NATURAL_SCALES
@@ -31,6 +32,10 @@ class NaturalPosterior(Module):
     the inverse of its factor takes the same steps as T, and has this batch's in it: with a C that was a step older,
     ±180° of Fig. 3 lost its bound for hundreds of steps. Where nothing is drawn at random, C is Λ's target and the step
     is the natural one.
+
+    There is one Λ for all outputs, or one for each, as the model has it; means, ceilings and steps likewise. ρ is
+    shortened for each Λ by itself: given the sites, outputs do not depend on each other, and a direction that is new
+    to one class need not hold up the others.
     """
 
     def __init__(self, model: InvariantSVGP, scale: str = "ceiling") -> None:
@@ -40,44 +45,45 @@ class NaturalPosterior(Module):
         """
         super().__init__()
         self._model, self._scale = model, checks.one_of("scale", scale, NATURAL_SCALES)
-        root = np.array(model.q_sqrt)[0]
-        inverse = np.linalg.inv(np.linalg.cholesky(np.linalg.inv(root @ root.T)))
+        root = np.array(model.q_sqrt)
+        inverse = np.linalg.inv(np.linalg.cholesky(np.linalg.inv(root @ np.swapaxes(root, 1, 2))))
         self.mean = tf.Variable(model.q_mu, trainable=False, name="mean")
-        self.roots = tf.Variable(np.stack([inverse, inverse]), trainable=False, name="roots")  # [2, M, M], T and C's
+        #: [2, Q, M, M], T and C's, with Q = 1 for all outputs or one for each
+        self.roots = tf.Variable(np.stack([inverse, inverse]), trainable=False, name="roots")
 
     def covariance(self) -> tf.Tensor:
-        """[M, M], Λ⁻¹"""
+        """[Q, M, M], Λ⁻¹"""
         return tf.matmul(self.roots[0], self.roots[0], transpose_a=True)
 
     def prior_kl(self, covariance: tf.Tensor) -> tf.Tensor:
         """
-        :param covariance: [M, M], Λ⁻¹.
+        :param covariance: [Q, M, M], Λ⁻¹.
         :return: KL(q(v) ‖ N(0, I)), summed over outputs.
         """
-        M, outputs = (tf.cast(size, covariance.dtype) for size in self.mean.shape)
-        log_determinant = -2 * tf.reduce_sum(tf.math.log(tf.linalg.diag_part(self.roots[0])))
-        return 0.5 * (
-            tf.reduce_sum(tf.square(self.mean)) + outputs * (tf.linalg.trace(covariance) - M + log_determinant)
-        )
+        M, outputs = self.mean.shape
+        log_determinants = -2 * tf.reduce_sum(tf.math.log(tf.linalg.diag_part(self.roots[0])), axis=-1)
+        spread = tf.reduce_mean(tf.linalg.trace(covariance) - M + log_determinants)
+        return 0.5 * (tf.reduce_sum(tf.square(self.mean)) + outputs * spread)
 
     def start(self, linear: tf.Tensor, ceiling: tf.Tensor) -> None:
         """
         A first q, from some of the data.
 
         :param linear: [M, P] and
-        :param ceiling: [M, M], of a bound that is scaled to all data. Too large a precision is safe to start from.
+        :param ceiling: [Q, M, M], of a bound that is scaled to all data. Too large a precision is safe to start from.
         """
-        precision = tf.eye(ceiling.shape[0], dtype=ceiling.dtype) + ceiling
+        precision = tf.eye(ceiling.shape[-1], dtype=ceiling.dtype) + ceiling
         inverse = inverse_triangle(tf.linalg.cholesky(precision))
         self.roots.assign(tf.stack([inverse, inverse]))
-        self.mean.assign(tf.matmul(inverse, tf.matmul(inverse, linear), transpose_a=True))
+        self.mean.assign(times_each(inverse, times_each(inverse, linear), transpose=True))
 
     def step(self, quadratic: Quadratic, rho: TensorType) -> None:
         """
         :param quadratic: the bound of a batch, scaled to all data.
         :param rho: in (0, 1], the size of the step.
         """
-        gradient = quadratic.linear - tf.matmul(quadratic.precision, self.mean) - self.mean
+        mean = tf.convert_to_tensor(self.mean)
+        gradient = quadratic.linear - times_each(quadratic.precision, mean) - mean
         roots = tf.convert_to_tensor(self.roots)
         rho = tf.convert_to_tensor(rho, roots.dtype)
         eye = tf.eye(roots.shape[-1], dtype=roots.dtype)
@@ -85,13 +91,13 @@ class NaturalPosterior(Module):
         X = rho * (tf.matmul(tf.matmul(roots, targets), roots, transpose_b=True) - eye)
         square = tf.matmul(X, X)
         # ‖X⁴‖ by Frobenius' norm, which no eigenvalue's fourth power is beyond
-        fourth = tf.norm(tf.matmul(square, square), axis=[1, 2])
-        shorter = tf.minimum(tf.reduce_min(fourth**-0.25), 1.0)
-        P = shorter * lower_half(X)
+        fourth = tf.norm(tf.matmul(square, square), axis=[2, 3])
+        shorter = tf.minimum(tf.reduce_min(fourth**-0.25, axis=0), 1.0)  # [Q]
+        P = shorter[:, None, None] * lower_half(X)
         moved = tf.matmul(P, roots)
         roots = roots - moved + 0.5 * tf.matmul(P, moved)
         scale = roots[1 if self._scale == "ceiling" else 0]
-        self.mean.assign_add(shorter * rho * tf.matmul(scale, tf.matmul(scale, gradient), transpose_a=True))
+        self.mean.assign_add(shorter * rho * times_each(scale, times_each(scale, gradient), transpose=True))
         self.roots.assign(roots)
 
     def write_back(self) -> None:
@@ -100,25 +106,25 @@ class NaturalPosterior(Module):
         self._model.q_mu.unconstrained_variable.assign(self.mean)
         root = self._model.q_sqrt
         assert root.transform is not None
-        root.unconstrained_variable.assign(root.transform.inverse(tf.linalg.cholesky(self.covariance())[None]))
+        root.unconstrained_variable.assign(root.transform.inverse(tf.linalg.cholesky(self.covariance())))
 
 
 def inverse_root(precision: TensorType) -> tf.Tensor:
     """
-    :param precision: [M, M] Λ
-    :return: [M, M], lower triangular T with T Tᵀ = Λ⁻¹, without an inverse: Λ = U Uᵀ with U upper triangular, by a
-        factorisation from the last row up, and T = U⁻ᵀ.
+    :param precision: [..., M, M] Λ
+    :return: [..., M, M], lower triangular T with T Tᵀ = Λ⁻¹, without an inverse: Λ = U Uᵀ with U upper triangular, by
+        a factorisation from the last row up, and T = U⁻ᵀ.
     """
-    upper = tf.reverse(tf.linalg.cholesky(tf.reverse(precision, [0, 1])), [0, 1])
-    return inverse_triangle(tf.transpose(upper))
+    upper = tf.reverse(tf.linalg.cholesky(tf.reverse(precision, [-2, -1])), [-2, -1])
+    return inverse_triangle(tf.linalg.matrix_transpose(upper))
 
 
 def best_posterior(quadratic: Quadratic) -> tuple[tf.Tensor, tf.Tensor]:
     """
     :param quadratic: the bound of all data.
-    :return: [M, P] mean and [M, M] root of the covariance of the q that maximises it. NaN where the estimate of the
-        precision is so noisy that there is no maximum.
+    :return: [M, P] mean and [1 or P, M, M] root of the covariance of the q that maximises it. NaN where the estimate
+        of the precision is so noisy that there is no maximum.
     """
-    precision = tf.eye(quadratic.precision.shape[0], dtype=quadratic.precision.dtype) + quadratic.precision
-    mean = tf.linalg.cholesky_solve(tf.linalg.cholesky(precision), quadratic.linear)
-    return mean, inverse_root(precision)
+    precision = tf.eye(quadratic.precision.shape[-1], dtype=quadratic.precision.dtype) + quadratic.precision
+    root = inverse_root(precision)
+    return times_each(root, times_each(root, quadratic.linear, transpose=True)), root

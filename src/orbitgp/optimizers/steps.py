@@ -214,7 +214,7 @@ class Optimizer:
                 loss = -model.elbo(batch, seed)
             else:
                 quadratic, W = self._quadratic(batch, seed)
-                root = tf.convert_to_tensor(model.q_sqrt)[0]
+                root = tf.convert_to_tensor(model.q_sqrt)
                 covariance = tf.matmul(root, root, transpose_b=True)
                 loss = model.prior_kl() - quadratic(tf.convert_to_tensor(model.q_mu), covariance)
         self._apply(tape.gradient(loss, variables), progress)
@@ -234,8 +234,8 @@ class Optimizer:
 def _quadratic_in_q(model: InvariantSVGP) -> bool:
     """Whether :meth:`InvariantSVGP.quadratic` is what its bound is, whatever the data."""
     noise = model.likelihood.variance if isinstance(model.likelihood, Gaussian) else None
-    one_precision = model.num_latent_gps == 1 or isinstance(noise, Parameter)  # for all outputs of an input
-    return model.whiten and model.q_sqrt.shape[0] == 1 and one_precision
+    one_precision = isinstance(noise, Parameter)  # for all outputs of an input
+    return model.whiten and (one_precision or model.q_sqrt.shape[0] == model.num_latent_gps)
 
 
 def _parameter_groups(model: InvariantSVGP, with_posterior: bool) -> dict[str, list[tf.Variable]]:

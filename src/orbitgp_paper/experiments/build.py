@@ -13,7 +13,17 @@ from orbitgp.datasets import ImageData, Images, one_hot
 from orbitgp.fitting.loop import final_scheme
 from orbitgp.inducing import BasePoints, place
 from orbitgp.kernels import Invariant
-from orbitgp.likelihoods import IndependentGroups, PolyaGammaBernoulli, RecognitionNetwork, Tilt, TiltTable
+from orbitgp.likelihoods import (
+    ClassLikelihood,
+    DirichletLabels,
+    IndependentGroups,
+    LogisticSoftmax,
+    PolyaGammaBernoulli,
+    RecognitionNetwork,
+    Softmax,
+    Tilt,
+    TiltTable,
+)
 from orbitgp.models import InvariantSVGP
 from orbitgp.optimizers.recipe import NaturalRate, Recipe
 from orbitgp.schemes import FullOrbit, Groups, Scheme, WithoutReplacement, paper_scheme
@@ -69,11 +79,15 @@ def build_model(spec: RunSpec, data: ImageData, Z: np.ndarray | None = None) -> 
         points = place(kernel, inputs, inducing.count, method=inducing.method, seed=spec.seed)
     else:
         points = BasePoints(Z)
+    likelihood = _likelihood(spec, data)
+    several = isinstance(likelihood, ClassLikelihood)
     return InvariantSVGP(
         kernel,
-        _likelihood(spec, data),
+        likelihood,
         points,
-        num_latent_gps=1 if spec.likelihood.kind == "polya_gamma" else len(data.classes),
+        mean_function=_mean_function(likelihood),
+        num_latent_gps=len(data.classes) if spec.likelihood.kind in settings.ONE_HOT else 1,
+        covariance="per_output" if several else "shared",  # as site precisions differ between classes
         num_data=len(data.train),
         scheme=make_scheme(spec.scheme),
         precision=spec.precision,
@@ -87,10 +101,9 @@ def build_model(spec: RunSpec, data: ImageData, Z: np.ndarray | None = None) -> 
 def targets(spec: RunSpec, data: ImageData, part: Images) -> np.ndarray:
     """
     :param part: training or test images of ``data``.
-    :return: [N, P]: one-hot rows for a Gaussian likelihood, a column of −1 and +1 for Pólya-Gamma, +1 for the second
-        class.
+    :return: [N, P]: a column of −1 and +1 for Pólya-Gamma, +1 for the second class; one-hot rows for all others.
     """
-    if spec.likelihood.kind == "gaussian":
+    if spec.likelihood.kind in settings.ONE_HOT:
         return one_hot(part.labels, len(data.classes))
     if len(data.classes) != 2:
         raise ValueError(f"likelihood.kind polya_gamma is for two classes; {data.name} has {len(data.classes)}")
@@ -124,11 +137,36 @@ def load_trained(folder: Path, data: ImageData) -> InvariantSVGP:
 
 
 def _likelihood(spec: RunSpec, data: ImageData) -> gpflow.likelihoods.Likelihood:
-    likelihood = spec.likelihood
+    likelihood, K = spec.likelihood, len(data.classes)
     if isinstance(likelihood, settings.GaussianLikelihood):
         return gpflow.likelihoods.Gaussian(likelihood.variance)
+    if isinstance(likelihood, settings.DirichletLikelihood):
+        return DirichletLabels(K, likelihood.concentration)
+    if isinstance(likelihood, settings.PolyaGammaLikelihood):
+        return PolyaGammaBernoulli(_tilt(spec, likelihood, data, outputs=1, real=0, labels=1))
+    kind = Softmax if isinstance(likelihood, settings.SoftmaxLikelihood) else LogisticSoftmax
+    outputs, real = kind.local_numbers(K)
+    return kind(K, _tilt(spec, likelihood, data, outputs=outputs, real=real, labels=K))
+
+
+def _tilt(
+    spec: RunSpec, likelihood: settings.TiltedLikelihood, data: ImageData, *, outputs: int, real: int, labels: int
+) -> Tilt:
+    """
+    :param outputs: and
+    :param real: how many local parameters a datum has, positive ones and others.
+    :param labels: columns of its label.
+    """
     if likelihood.hidden is not None:
-        tilt: Tilt = RecognitionNetwork(int(np.prod(data.train.shape)), likelihood.hidden, seed=spec.seed)
-    else:
-        tilt = TiltTable(len(data.train)) if likelihood.tilt == "table" else IndependentGroups()
-    return PolyaGammaBernoulli(tilt)
+        pixels = int(np.prod(data.train.shape))
+        return RecognitionNetwork(pixels, likelihood.hidden, outputs, spec.seed, labels=labels, real=real)
+    return TiltTable(len(data.train), outputs, real=real) if likelihood.tilt == "table" else IndependentGroups()
+
+
+def _mean_function(likelihood: gpflow.likelihoods.Likelihood) -> gpflow.functions.MeanFunction | None:
+    """For Dirichlet labels, whose targets are far from zero, a constant that no probability depends on."""
+    if not isinstance(likelihood, DirichletLabels):
+        return None
+    constant = gpflow.functions.Constant(np.array([likelihood.mean_target()]))
+    gpflow.set_trainable(constant, False)
+    return constant

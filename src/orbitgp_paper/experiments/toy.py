@@ -151,7 +151,7 @@ def best_bound(model: gpflow.models.GPR, points: Points, count: int) -> float:
         quadratic = sparse.quadratic((points.X, points.Y), [0, 0])
         mean, root = best_posterior(quadratic)
         covariance = tf.matmul(root, root, transpose_b=True)
-        return quadratic(mean, covariance) - gauss_kl(mean, root[None])
+        return quadratic(mean, covariance) - gauss_kl(mean, root)
 
     gpflow.optimizers.Scipy().minimize(lambda: -bound(), sparse.trainable_variables, options={"maxiter": 500})
     return float(bound())

@@ -127,9 +127,10 @@ def test_sites_ask_for_the_independent_estimate_only_where_it_is_needed():
         likelihood = PolyaGammaBernoulli(tilt)
         found = quadratic_sites(likelihood, batch, never)
         np.testing.assert_array_equal(found.precision, polya_gamma_precision(likelihood.tilt(batch, never)))
-    second = tf.constant([[4.0], [0.25]], tf.float64)
-    found = quadratic_sites(PolyaGammaBernoulli(IndependentGroups()), batch, lambda: second)
-    np.testing.assert_allclose(found.precision, polya_gamma_precision(tf.sqrt(second)), rtol=1e-14)
+    square, variance = tf.constant([[3.0], [-0.5]], tf.float64), tf.constant([[1.0], [0.25]], tf.float64)
+    found = quadratic_sites(PolyaGammaBernoulli(IndependentGroups()), batch, lambda: Moments(None, square, variance))
+    best = tf.constant([[2.0], [0.0]], tf.float64)  # an estimate below zero is forgiven
+    np.testing.assert_allclose(found.precision, polya_gamma_precision(best), rtol=1e-14)
     np.testing.assert_array_equal(found.linear, 0.5 * Y)
 
 
@@ -211,13 +212,26 @@ def test_the_table_gathers_its_rows():
     np.testing.assert_allclose(table(batch, never), [[9, 10], [1, 2]], rtol=1e-12)
 
 
-def test_independent_groups_take_the_root_and_forgive_a_negative_estimate():
-    second = tf.constant([[4.0], [-0.1]], tf.float64)
+def test_independent_groups_take_what_is_best_and_stop_its_gradient():
+    best = tf.constant([[4.0], [-0.1]], tf.float64)
     with tf.GradientTape() as tape:
-        tape.watch(second)
-        c = IndependentGroups()(None, lambda: second)
-    np.testing.assert_array_equal(c, [[2.0], [0.0]])
-    assert tape.gradient(c, second) is None
+        tape.watch(best)
+        found = IndependentGroups()(None, lambda: best)
+    np.testing.assert_array_equal(found, best)
+    assert tape.gradient(found, best) is None
+
+
+def test_numbers_of_either_sign_come_after_the_positive_ones():
+    rng = np.random.default_rng(0)
+    X, Y = tf.constant(rng.normal(size=(6, 5))), tf.constant(np.eye(3)[rng.integers(3, size=6)])
+    network = RecognitionNetwork(5, hidden=(8,), outputs=4, labels=3, real=2)
+    found = network(Batch(X, Y), never).numpy()
+    assert found.shape == (6, 6)
+    assert np.all(found[:, :4] > 0) and np.any(found[:, 4:] < 0) and np.any(found[:, 4:] > 0)
+    table = TiltTable(7, outputs=4, real=2)
+    table.real.assign(np.arange(14.0).reshape(7, 2) - 5)
+    found = table(Batch(X[:2], Y[:2], tf.constant([6, 0])), never)
+    np.testing.assert_allclose(found, [[1, 1, 1, 1, 7, 8], [1, 1, 1, 1, -5, -4]], rtol=1e-12)
 
 
 @pytest.mark.parametrize(("mean", "deviation"), [(0.0, 1.0), (1.5, 0.2), (-2.0, 2.0)])

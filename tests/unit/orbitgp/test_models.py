@@ -255,7 +255,7 @@ def quadratic_case(likelihood, data, orbit=right_angles, **settings):
 
 
 def bound_of_q(quadratic, model):
-    root = model.q_sqrt[0]
+    root = tf.convert_to_tensor(model.q_sqrt)
     covariance = tf.matmul(root, root, transpose_b=True)
     return quadratic(tf.convert_to_tensor(model.q_mu), covariance) - model.prior_kl()
 
@@ -268,7 +268,8 @@ def test_the_quadratic_is_the_bound(scheme, likelihood, data):
     model, batch = quadratic_case(likelihood, data, scheme=QUADRATIC_SCHEMES[scheme])
     quadratic = model.quadratic(batch, seed=[5, 6])
     assert quadratic.linear.shape == (M, model.num_latent_gps)
-    np.testing.assert_allclose(quadratic.precision, tf.transpose(quadratic.precision), rtol=1e-12, atol=1e-12)
+    transposed = tf.linalg.matrix_transpose(quadratic.precision)
+    np.testing.assert_allclose(quadratic.precision, transposed, rtol=1e-12, atol=1e-12)
     above = np.linalg.eigvalsh(quadratic.ceiling - quadratic.precision)
     assert above.min() > -1e-9 * above.max() - 1e-9
     if scheme == "full":
@@ -334,14 +335,11 @@ def test_what_has_no_such_bound_is_named(data):
         make_model(noise(), PolyaGammaBernoulli(TiltTable(WHOLE, OUTPUTS))).elbo((X, np.sign(Y)))
     with pytest.raises(tf.errors.InvalidArgumentError, match="labels must be −1 or"):
         make_model(noise(), PolyaGammaBernoulli(IndependentGroups())).elbo((X, np.zeros_like(Y)))
-    for settings in ({"whiten": False}, {"covariance": "per_output"}):
-        with pytest.raises(ValueError, match="needs whiten=True and one covariance"):
-            make_model(noise(), **settings).quadratic(data, seed=[0, 0])
-    single = make_model(noise(), outputs=1, covariance="per_output")  # one output has one covariance, however called
-    assert np.isfinite(single.quadratic((data[0], data[1][:, :1]), seed=[0, 0]).constant)
+    with pytest.raises(ValueError, match="whiten=True"):
+        make_model(noise(), whiten=False).quadratic(data, seed=[0, 0])
     for tilt in TILTS.values():
         model = make_model(noise(), PolyaGammaBernoulli(tilt()))
-        with pytest.raises(ValueError, match="PolyaGammaBernoulli with 3 outputs has a precision for each of them"):
+        with pytest.raises(ValueError, match=r'3 outputs has a precision for each of .* covariance="per_output"'):
             model.quadratic(signs(data), seed=[0, 0])
 
 

@@ -81,11 +81,11 @@ def test_estimates_are_sums_over_pairs_with_their_gradients(case, central_differ
     np.testing.assert_allclose(square_of_average(values, weights), squares, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(square_norm_of_average(values, weights), squares.sum(1), rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(variance_of_average(Kaa, groups, weights), variances, rtol=1e-12, atol=1e-12)
-    scale = rng.uniform(size=2)
+    scale = rng.uniform(size=(2, 4))
     outer, ceiling = outer_of_average(tf.transpose(values, [2, 0, 1]), scale, weights)
-    expected, above = np.zeros((2, 3, 3))
+    expected, above = np.zeros((2, 4, 3, 3))
     for n, g, h in np.ndindex(2, groups, groups):
-        pair = scale[n] * np.outer(values[n, g], values[n, h])
+        pair = scale[n][:, None, None] * np.outer(values[n, g], values[n, h])
         expected += (weights.same if g == h else weights.different) * pair
         above += pair / groups if g == h else 0
     np.testing.assert_allclose(outer, expected, rtol=1e-12, atol=1e-12)

@@ -9,7 +9,15 @@ from orbitgp.datasets import ImageData, Images
 from orbitgp.files import DamagedFile
 from orbitgp.fitting.loop import final_scheme
 from orbitgp.inducing import place
-from orbitgp.likelihoods import IndependentGroups, PolyaGammaBernoulli, RecognitionNetwork, TiltTable
+from orbitgp.likelihoods import (
+    DirichletLabels,
+    IndependentGroups,
+    LogisticSoftmax,
+    PolyaGammaBernoulli,
+    RecognitionNetwork,
+    Softmax,
+    TiltTable,
+)
 from orbitgp.optimizers.recipe import NaturalRate, Recipe
 from orbitgp.schemes import FullOrbit, Groups, WithoutReplacement
 from orbitgp_paper.experiments.build import build_model, load_trained, make_orbit, make_scheme, recipe, targets
@@ -153,6 +161,30 @@ def test_signs_have_a_logistic_likelihood(tilt, kind, small_spec, small_signs):
     np.testing.assert_array_equal(Y[:, 0], small_signs.test.labels)
     X = small_signs.train.inputs()
     assert np.isfinite(model.elbo((X, targets(spec, small_signs, small_signs.train), np.arange(60)), seed=[0, 0]))
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "kind"),
+    [
+        ({"kind": "softmax", "tilt": "groups"}, Softmax),
+        ({"kind": "softmax", "tilt": "network", "hidden": [4]}, Softmax),
+        ({"kind": "logistic_softmax", "tilt": "table"}, LogisticSoftmax),
+        ({"kind": "dirichlet", "concentration": 0.1}, DirichletLabels),
+    ],
+)
+def test_several_classes_have_a_covariance_each(likelihood, kind, small_spec, small_images):
+    spec = small_spec(likelihood=likelihood)
+    model = build_model(spec, small_images)
+    assert type(model.likelihood) is kind
+    assert model.likelihood.classes == model.num_latent_gps == len(model.q_sqrt.numpy()) == 3
+    Y = targets(spec, small_images, small_images.train)
+    np.testing.assert_array_equal(Y, np.eye(3)[small_images.train.labels])
+    assert np.isfinite(model.elbo((small_images.train.inputs(), Y, np.arange(60)), seed=[0, 0]))
+    if kind is DirichletLabels:  # centred on its targets, without another number to learn
+        centre = model.likelihood.mean_target()
+        assert centre == pytest.approx(model.likelihood.targets(Y)[0].numpy().mean())
+        np.testing.assert_allclose(model.mean_function(np.zeros((2, 64))), [[centre], [centre]])
+        assert not model.mean_function.trainable_variables
 
 
 def test_classes_are_counted_over_both_parts(small_spec, small_images):
