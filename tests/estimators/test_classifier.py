@@ -38,6 +38,17 @@ def test_two_classes_of_words_in_colour_by_the_logistic_likelihood(bars):
     np.testing.assert_allclose(model.predict_proba(images).sum(1), 1, rtol=1e-12)
 
 
+@pytest.mark.parametrize("likelihood", ["dirichlet", "softmax"])
+def test_other_likelihoods_have_probabilities_and_files_too(likelihood, digits, tmp_path):
+    model = InvariantClassifier("rotation", likelihood=likelihood, **SMALL).fit(*digits[0])
+    new, labels = digits[1]
+    assert model.score(new, labels) > 0.7
+    probabilities = model.predict_proba(new)
+    np.testing.assert_allclose(probabilities.sum(1), 1, rtol=1e-9)
+    model.save(tmp_path / "a.orbitgp")
+    np.testing.assert_array_equal(InvariantClassifier.load(tmp_path / "a.orbitgp").predict_proba(new), probabilities)
+
+
 def test_large_colour_images_and_orbits_of_ones_own_by_path_and_as_they_are():
     rng = np.random.default_rng(0)
     images, labels = rng.uniform(size=(12, 64, 48, 3)), np.arange(12) % 3

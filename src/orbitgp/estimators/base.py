@@ -28,6 +28,7 @@ from orbitgp.fitting.scores import named_parameters
 from orbitgp.fitting.stopping import noticing_interrupts
 from orbitgp.inducing import place
 from orbitgp.kernels import Invariant
+from orbitgp.likelihoods import ClassLikelihood
 from orbitgp.models import InvariantSVGP
 from orbitgp.optimizers.recipe import Recipe
 from orbitgp.optimizers.steps import Optimizer
@@ -161,12 +162,16 @@ class InvariantEstimator(BaseEstimator):
     def _model(
         self, kernel: Invariant, Z: npt.NDArray[np.float64], outputs: int, count: int, sizes: Sizes
     ) -> InvariantSVGP:
+        likelihood = self._likelihood(int(np.prod(self.image_shape_)), outputs)
+        mean = gpflow.functions.Constant(self._mean(outputs))
+        gpflow.set_trainable(mean, False)
         return InvariantSVGP(
             kernel,
-            self._likelihood(int(np.prod(self.image_shape_)), outputs),
+            likelihood,
             Z,
-            mean_function=gpflow.functions.Constant(self._mean(outputs)),
+            mean_function=mean,
             num_latent_gps=outputs,
+            covariance="per_output" if isinstance(likelihood, ClassLikelihood) else None,
             num_data=count,
             scheme=Groups(2, sizes.draws // 2),
             precision="mixed",

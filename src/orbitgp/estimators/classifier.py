@@ -17,10 +17,17 @@ from orbitgp.estimators import sizes as settings
 from orbitgp.estimators.base import InvariantEstimator
 from orbitgp.estimators.sizes import Sizes
 from orbitgp.files import DamagedFile
-from orbitgp.likelihoods import OneHotGaussian, PolyaGammaBernoulli, RecognitionNetwork
+from orbitgp.likelihoods import (
+    DirichletLabels,
+    IndependentGroups,
+    OneHotGaussian,
+    PolyaGammaBernoulli,
+    RecognitionNetwork,
+    Softmax,
+)
 from orbitgp.optimizers.recipe import Recipe
 
-LIKELIHOODS = ("auto", "gaussian", "logistic")
+LIKELIHOODS = ("auto", "gaussian", "dirichlet", "softmax", "logistic")
 
 #: widths of the recognition network's layers
 HIDDEN = (128, 128)
@@ -53,7 +60,9 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):
     ) -> None:
         """
         :param likelihood: ``"gaussian"``, regression on one-hot targets, as the paper has it for ten digits;
-            ``"logistic"``, for two classes, by the Pólya-Gamma bound; ``"auto"``, logistic where there are two.
+            ``"dirichlet"``, regression on transformed labels; ``"softmax"``, by Bouchard's bound; ``"logistic"``, for
+            two classes, by the Pólya-Gamma bound; ``"auto"``, logistic where there are two, else gaussian. Evidence
+            compares orbits under one likelihood, not likelihoods.
 
         The others are those of :class:`orbitgp.estimators.base.InvariantEstimator`.
         """
@@ -112,28 +121,37 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):
     # -- targets -----------------------------------------------------------------------------------------------------
 
     @property
-    def _logistic(self) -> bool:
-        return len(self.classes_) == 2 and self.likelihood != "gaussian"
+    def _kind(self) -> str:
+        if self.likelihood != "auto":
+            return self.likelihood
+        return "logistic" if len(self.classes_) == 2 else "gaussian"
 
     def _targets(self, numbers: npt.NDArray[np.integer]) -> npt.NDArray[np.float64]:
-        if self._logistic:
+        if self._kind == "logistic":
             return np.where(numbers == 1, 1.0, -1.0)[:, None]
         return one_hot(numbers, len(self.classes_))
 
     def _likelihood(self, image_values: int, outputs: int) -> Likelihood:
-        if self._logistic:
+        if self._kind == "logistic":
             return PolyaGammaBernoulli(RecognitionNetwork(image_values, HIDDEN, seed=self.seed))
+        if self._kind == "softmax":
+            return Softmax(outputs, IndependentGroups())
+        if self._kind == "dirichlet":
+            return DirichletLabels(outputs)
         return OneHotGaussian(self._kernel_variance(outputs))
 
     def _kernel_variance(self, outputs: int) -> float:
-        # of g: averaging over a wide orbit leaves f a small part of it. A quarter of the targets' variance otherwise
-        return 20.0 if self._logistic else 0.25 * (1 / outputs) * (1 - 1 / outputs)
+        if self._kind == "gaussian":
+            return 0.25 * (1 / outputs) * (1 - 1 / outputs)  # a quarter of the targets'
+        return 20.0  # of g: averaging over a wide orbit leaves f a small part of it
 
     def _mean(self, outputs: int) -> float:
-        return 0.0 if self._logistic else 1 / outputs
+        if self._kind == "dirichlet":
+            return DirichletLabels(outputs).mean_target()
+        return 1 / outputs if self._kind == "gaussian" else 0.0
 
     def _recipe(self, outputs: int, sizes: Sizes) -> Recipe:
-        return settings.recipe("logistic" if self._logistic else "gaussian", sizes)
+        return settings.recipe("gaussian" if self._kind == "gaussian" else "logistic", sizes)
 
     def _about_targets(self) -> dict[str, Any]:
         return {"classes": self.classes_.tolist()}

@@ -33,6 +33,8 @@ ORBITS = {
     "rotation": lambda shape: orbits.Rotation(shape, alpha=50.0),
     "affine": lambda shape: orbits.Affine(shape, spread=0.3),
     "interpretable affine": lambda shape: orbits.InterpretableAffine(shape, spread=0.3),
+    "translation": lambda shape: orbits.Translation(shape, spread=0.3),
+    "scaling": lambda shape: orbits.Scaling(shape, spread=0.3),
     "warped deformation": lambda shape: orbits.LocalDeformation(shape, *AMPLITUDES),
     "tangent deformation": lambda shape: orbits.LocalDeformation(shape, *AMPLITUDES, mode="tangent"),
     "noise": lambda shape: orbits.GaussianNoise(math.prod(shape), scale=0.2),
@@ -46,6 +48,8 @@ STILL = {
     "rotation": lambda shape: orbits.Rotation(shape, alpha=0.0),
     "affine": lambda shape: orbits.Affine(shape, spread=0.0),
     "interpretable affine": lambda shape: orbits.InterpretableAffine(shape, spread=0.0),
+    "translation": lambda shape: orbits.Translation(shape, spread=0.0),
+    "scaling": lambda shape: orbits.Scaling(shape, spread=0.0),
     "warped deformation": lambda shape: orbits.LocalDeformation(shape, *STILL_AMPLITUDES),
     "tangent deformation": lambda shape: orbits.LocalDeformation(shape, *STILL_AMPLITUDES, mode="tangent"),
     "noise": lambda shape: orbits.GaussianNoise(math.prod(shape), scale=1e-30),
@@ -107,7 +111,7 @@ def test_gradients_reach_every_parameter_and_the_images(kind, smooth_images, smo
 
 
 def test_parameters_can_be_held_fixed():
-    images = ("Rotation", "Affine", "InterpretableAffine", "LocalDeformation")
+    images = ("Rotation", "Affine", "InterpretableAffine", "Translation", "Scaling", "LocalDeformation")
     for name, of in (*((name, (6, 5)) for name in images), ("GaussianNoise", 30)):
         make = getattr(orbits, name)
         assert make(of).trainable_variables and not make(of, trainable=False).trainable_variables

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from orbitgp.orbits import Affine, InterpretableAffine, QuantisedRotation, RightAngles, Rotation
+from orbitgp.orbits import Affine, InterpretableAffine, QuantisedRotation, RightAngles, Rotation, Scaling, Translation
 from orbitgp.orbits.image import rotation_matrices, warp_affine
 
 SHAPES = [(6, 5, 1), (4, 6, 3), (5, 5, 2)]
@@ -40,6 +40,20 @@ def test_rotations_agree_with_plain_loops(noise_images, affine_by_loops):
     np.testing.assert_allclose(listed, expected, atol=1e-12)
     chosen = np.floor(5 * U).astype(int)
     np.testing.assert_allclose(orbit.transform(X, U), np.take_along_axis(listed, chosen, axis=1), atol=1e-14)
+
+
+def test_translation_and_scaling_are_affine_maps_with_the_other_numbers_fixed(noise_images):
+    shape = (5, 4, 2)
+    X, rng = noise_images(2, shape), np.random.default_rng(3)
+    U, one, zero = rng.uniform(size=(2, 3, 2)), np.ones((2, 3)), np.zeros((2, 3))
+    x, y = -0.4 + 0.8 * U[..., 0], -0.4 + 0.8 * U[..., 1]
+    whole = Affine(shape, [0.0] * 6, [1.0] * 6)  # whose uniforms are its numbers
+    for orbit, uniforms, numbers in (
+        (Translation(shape, spread=0.4), U, [one, zero, x, zero, one, y]),
+        (Scaling(shape, spread=0.4), U[..., :1], [1 + x, zero, zero, zero, 1 + x, zero]),
+    ):
+        expected = whole.transform(X, np.stack(numbers, axis=-1))
+        np.testing.assert_allclose(orbit.transform(X, uniforms), expected, atol=1e-12)
 
 
 def test_quarter_turns_are_those_of_numpy(noise_images):
