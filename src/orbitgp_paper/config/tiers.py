@@ -200,9 +200,10 @@ class Config(Block):
             training = merge(training, patch.model_dump(exclude_unset=True))
         if variant.orbit.kind == "identity" and "scheme" not in variant.training.model_fields_set:
             training["scheme"] = {"kind": "full"}  # there is nothing to draw
-        unused = "variational" if training["optimiser"]["kind"] == "natural" else "natural"
-        training["optimiser"].pop(unused, None)
-        training["optimiser"].get("rates", {}).pop(unused, None)
+        optimiser = training.get("optimiser", {})  # there is none where the file says null; validation names it
+        unused = "variational" if optimiser.get("kind") == "natural" else "natural"
+        optimiser.pop(unused, None)
+        optimiser.get("rates", {}).pop(unused, None)
         identity = {"experiment": run.experiment, "variant": run.variant, "label": variant.label, "seed": run.seed}
         blocks = {"dataset": self.datasets[variant.dataset].model_dump(), "orbit": variant.orbit.model_dump()}
         try:

@@ -305,7 +305,11 @@ def test_schemes_fit_their_orbit(orbit, scheme, words):
         assert plain(quick(*changes).spec(Run("mnist", "affine", 0)).scheme) == scheme
 
 
-@settings(max_examples=50, deadline=None)
+def test_a_block_that_is_taken_away_is_named():
+    assert "optimiser" in refusal(("training/optimiser", None))
+
+
+@settings(max_examples=50)
 @given(st.data())
 def test_any_value_in_any_place_is_refused_in_one_line_or_accepted_with_runs_that_resolve(data):
     content = copy.deepcopy(SMOKE)
