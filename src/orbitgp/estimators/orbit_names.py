@@ -21,7 +21,7 @@ NAMED: dict[str, Callable[[Shape], Orbit]] = {
     "scale": orbits.Scaling,
     "affine": orbits.Affine,
     "affine_parts": orbits.InterpretableAffine,
-    "local": lambda shape: orbits.LocalDeformation(shape, deformation=0.02, generators=0.02, thickening=0.02),
+    "local": orbits.LocalDeformation,
 }
 
 
