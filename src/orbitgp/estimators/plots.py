@@ -55,6 +55,7 @@ def plot_evidence(names: list[str], evidence: npt.NDArray[np.float64], errors: n
     axes.errorbar(gaps, places, xerr=2 * errors, fmt="o", color="#2a6f97", capsize=3)
     axes.axvline(0, color="#a9a9a9", linewidth=1, zorder=0)
     axes.set_yticks(places, names)
+    axes.margins(y=0.15)
     axes.invert_yaxis()
     axes.set_xlabel("evidence lower bound less the highest, nats (± 2 standard errors)")
     axes.spines[["top", "right"]].set_visible(False)
