@@ -297,7 +297,9 @@ def load_tensorflow() -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("MPLBACKEND", "Agg")  # figures go to files: no window, with a screen or without
     with _silent_stderr():
-        import tensorflow  # noqa: F401
+        import tensorflow as tf
+
+        tf.config.list_physical_devices("GPU")  # where there is none, it says so, and only the first time
 
 
 @contextmanager

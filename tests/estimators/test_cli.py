@@ -492,8 +492,10 @@ def test_ctrl_c(tmp_path: Path) -> None:
     """While TensorFlow loads or images are read, before there is anything to keep."""
     data = bars(tmp_path)
     code = f"""
-import sys, time
+import signal, sys, time
 from orbitgp import cli
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which Python leaves out where a background job ignores it
 
 def slow():
     print("loading", flush=True)
