@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import os
 import time
 from dataclasses import asdict, replace
@@ -44,7 +45,7 @@ FINAL_DRAWS, PREDICTION_DRAWS = 64, 64
 PILOT = 5
 
 
-class InvariantEstimator(BaseEstimator):
+class InvariantEstimator(BaseEstimator, metaclass=abc.ABCMeta):
     """Images in, targets out: a model is chosen, trained and kept. What the targets are is the subclass's."""
 
     def __init__(
@@ -81,18 +82,21 @@ class InvariantEstimator(BaseEstimator):
 
     # -- what a subclass says ----------------------------------------------------------------------------------------
 
+    @abc.abstractmethod
     def _likelihood(self, image_values: int, outputs: int) -> Likelihood:
-        raise NotImplementedError
+        """A first one, for images of so many values."""
 
+    @abc.abstractmethod
     def _kernel_variance(self, outputs: int) -> float:
-        raise NotImplementedError
+        """Of g, to start with."""
 
+    @abc.abstractmethod
     def _mean(self, outputs: int) -> float:
         """Of the targets, which the prior has too."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def _recipe(self, outputs: int, sizes: Sizes) -> Recipe:
-        raise NotImplementedError
+        """How it is trained."""
 
     # -- training ----------------------------------------------------------------------------------------------------
 
@@ -234,9 +238,9 @@ class InvariantEstimator(BaseEstimator):
         check_is_fitted(self, "model_")
         export(self.model_.posterior(), self.model_.likelihood, self._answer, self.image_shape_, Path(folder))
 
+    @abc.abstractmethod
     def _answer(self, mean: tf.Tensor, variance: tf.Tensor) -> dict[str, tf.Tensor]:
         """What a server answers, by name, from the mean and variance of f."""
-        raise NotImplementedError
 
     # -- a file ------------------------------------------------------------------------------------------------------
 
@@ -293,12 +297,13 @@ class InvariantEstimator(BaseEstimator):
         estimator.seconds_ = about["seconds"]
         return estimator
 
+    @abc.abstractmethod
     def _about_targets(self) -> dict[str, Any]:
         """What a file has to say of them."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def _take_targets(self, about: dict[str, Any]) -> None:
-        raise NotImplementedError
+        """What :meth:`_about_targets` gave, back again."""
 
 
 def _variables(model: InvariantSVGP) -> dict[str, tf.Variable]:
