@@ -68,13 +68,15 @@ def main() -> None:
     parser.add_argument("--steps", type=int, help="instead of those that it chooses")
     parser.add_argument("--folder", type=Path, default=HERE)
     given = parser.parse_args()
+    from orbitgp.fitting.devices import describe
+
     settings = {} if given.steps is None else {"steps": given.steps}
     rows = pd.DataFrame([measure(model, given.train, settings) for model in given.models])
     rows.to_csv(given.folder / "estimator.csv", index=False, float_format="%.6g")
     lines = [
         f"# InvariantClassifier on the first {given.train:,} images of MNIST",
         "",
-        f"`{' '.join(['python benchmarks/estimator.py', *sys.argv[1:]])}`. {rows.sizes[0]}. One seed, two cores. "
+        f"`{' '.join(['python benchmarks/estimator.py', *sys.argv[1:]])}`. {rows.sizes[0]}. One seed, on {describe()}. "
         "Evidence compares orbits under one likelihood, not likelihoods.",
         "",
         "| likelihood | orbit | test error, % | NLL | calibration error, % | evidence, nats | fit, s | predict, ms |",
