@@ -1,4 +1,4 @@
-"""README's code is run as it stands there."""
+"""The code of README and of docs/library.md is run as it stands there, and README's numbers are those of files."""
 
 import re
 import subprocess
@@ -9,8 +9,11 @@ import numpy as np
 import pandas as pd
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text()
-SNIPPETS = re.findall(r"```python\n(.*?)```", README, flags=re.S)
+README, LIBRARY = ((ROOT / name).read_text() for name in ("README.md", "docs/library.md"))
+
+
+def snippets(page):
+    return re.findall(r"```python\n(.*?)```", page, flags=re.S)
 
 
 def printed_by(code, images, folder, *smaller):
@@ -30,19 +33,32 @@ def printed_by(code, images, folder, *smaller):
     return done.stdout
 
 
+def test_digits_in_a_few_lines(mnist_data, tmp_path):
+    smaller = (('"affine"', '"affine", steps=40, inducing=50'), ("digits.test", "digits.test.take(500)"))
+    said = printed_by(snippets(README)[0], mnist_data.train.take(1), tmp_path, *smaller)
+    assert re.search(r"log evidence at least -?[\d,]+ nats", said)
+    measured = pd.read_csv(ROOT / "benchmarks" / "estimator.csv").set_index(["likelihood", "orbit"]).loc["gaussian"]
+    none, affine = measured.loc["none"], measured.loc["affine"]
+    assert f"test error {affine.error:.2f} %, log evidence at least {affine.evidence:,.0f} nats" in README
+    text = " ".join(README.split())
+    assert f"This takes {affine.fit_s:.0f} s on two cores." in text
+    lower = f"the error is {none.error:.2f} %, and the evidence is {affine.evidence - none.evidence:,.0f} nats lower"
+    assert lower in text
+
+
 def test_own_images_in_twenty_lines_at_most(mnist_data, tmp_path):
     smaller = (
         ('(orbit="affine")', '(orbit="affine", steps=40, inducing=50)'),
         ('"rotation", "affine"]', '"affine"], steps=10, inducing=20'),
     )
-    said = printed_by(SNIPPETS[0], mnist_data.train.take(800), tmp_path, *smaller)
+    said = printed_by(snippets(README)[1], mnist_data.train.take(800), tmp_path, *smaller)
     assert re.search(r"^(affine|none) .* chosen ", said, flags=re.M)
     assert {"mine.orbitgp", "orbit.png", "served"} <= {path.name for path in tmp_path.iterdir()}
 
 
 def test_a_model_of_ones_own_in_twenty_lines_at_most(mnist_data, tmp_path):
     smaller = (("steps=300", "steps=40"), ("count=150", "count=50"), ("batch=200", "batch=100"))
-    printed_by(SNIPPETS[1], mnist_data.train.take(800), tmp_path, *smaller)
+    printed_by(snippets(LIBRARY)[0], mnist_data.train.take(800), tmp_path, *smaller)
 
 
 def test_an_orbit_of_ones_own():
@@ -55,7 +71,7 @@ def test_an_orbit_of_ones_own():
     from orbitgp.models import InvariantSVGP
 
     names: dict = {}
-    exec(SNIPPETS[2], names)
+    exec(snippets(LIBRARY)[1], names)
     orbit = names["Brightness"]()
     X = np.random.default_rng(0).uniform(size=(4, 6))
     drawn = orbit.sample(X, 2, 8, [0, 0]).numpy()
@@ -69,17 +85,19 @@ def test_an_orbit_of_ones_own():
 
 
 def test_links_lead_somewhere():
-    assert [link for link in re.findall(r"\]\(([^)#]+)\)", README) if not (ROOT / link).exists()] == []
+    for folder, page in ((ROOT, README), (ROOT / "docs", LIBRARY)):
+        links = re.findall(r"\]\((?!https:)([^)#]+)\)", page)
+        assert [link for link in links if not (folder / link).exists()] == []
 
 
 def test_the_numbers_are_those_of_the_files_beside_them():
-    table = re.findall(r"^\| (?!\W*---).*\| ([0-9.]+) \| ([0-9.]+) \|$", README.split("## Speed")[1], flags=re.M)
+    speed = README.split("## Speed")[1].split("## ")[0]
+    table = re.findall(r"^\| (?!\W*---).*\| ([0-9.]+) \| ([0-9.]+) \|$", speed, flags=re.M)
     measured = pd.read_csv(ROOT / "benchmarks" / "step.csv").query("comparison == 'reference'")
     kept = measured[(measured.estimator == "grouped") & (measured.covariance == "shared") | (measured.index == 0)]
     assert table == [(f"{row.time_ratio:.2f}", f"{row.memory_ratio:.2f}") for row in kept.itertuples()]
     assert len(table) == 5
     columns = [("paper_error", "paper_std"), ("error_mean", "error_std"), ("elbo_mean", "elbo_std")]
-    for file, shown in (("results/paper/tables/mnist.csv", columns), ("docs/quick/mnist.csv", columns[1:])):
-        for _, row in pd.read_csv(ROOT / file).iterrows():
-            pairs = [tuple(f"{row[name]:{',.0f' if 'elbo' in name else '.2f'}}" for name in pair) for pair in shown]
-            assert f"| {row.label} | {' | '.join(' ± '.join(pair) for pair in pairs)} |\n" in README
+    for _, row in pd.read_csv(ROOT / "results/paper/tables/mnist.csv").iterrows():
+        pairs = [tuple(f"{row[name]:{',.0f' if 'elbo' in name else '.2f'}}" for name in pair) for pair in columns]
+        assert f"| {row.label} | {' | '.join(' ± '.join(pair) for pair in pairs)} |\n" in README
