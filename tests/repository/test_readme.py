@@ -101,3 +101,6 @@ def test_the_numbers_are_those_of_the_files_beside_them():
     for _, row in pd.read_csv(ROOT / "results/paper/tables/mnist.csv").iterrows():
         pairs = [tuple(f"{row[name]:{',.0f' if 'elbo' in name else '.2f'}}" for name in pair) for pair in columns]
         assert f"| {row.label} | {' | '.join(' ± '.join(pair) for pair in pairs)} |\n" in README
+    verdicts = pd.read_csv(ROOT / "results/paper/claims.csv").verdict.value_counts()
+    counts = "of {n}, {holds} hold, {exceeds} exceed, {tie} tie and {fails} fail"
+    assert counts.format(n=verdicts.sum(), **verdicts) in " ".join(README.split())
