@@ -1,7 +1,7 @@
 """
 Which angle does the exact evidence want? Odd against even digits, with nothing approximated but the integral's grid.
 
-    python benchmarks/angle.py    # written to benchmarks/angle.csv and angle.md
+    python benchmarks/angle.py    # half an hour; writes benchmarks/angle.csv, angle.md and angle.png
 
 Fig. 3 learns the angle by a bound: inducing points, Pólya-Gamma variables, draws from the orbit. Here are none of them.
 Some thousand digits, rotated by up to the true angle as in Fig. 3, labels −1 and +1 with Gaussian noise, and the kernel
@@ -12,6 +12,9 @@ have a marginal likelihood in closed form. Its maximum over lengthscale (a grid)
 search in one dimension) is what each angle can claim. Where the search ends at its least noise, the labels are fitted
 exactly. With ``--without 6 9`` all is measured once more on the other digits: a 6 that is turned by 180° looks like a
 9, of the other parity.
+
+An explanation to test: where g is uncorrelated between angles, f of one image at two angles Δ apart has the prior
+correlation :func:`common_share`. Data rotated by up to ±t have such pairs up to Δ = 2t apart, and their labels agree.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ from orbitgp.files import write_text
 from orbitgp_paper.analysis.formats import markdown_table
 
 HERE = Path(__file__).resolve().parent
+KEYS = ["true_angle", "digits", "images"]
 LOG_RATIOS = (-16.0, 4.0)  # of noise to variance, searched
 
 
@@ -131,24 +135,77 @@ def measured(given: argparse.Namespace) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
+def common_share(angle: float, apart: float) -> float:
+    """
+    The part of two orbits of rotations by up to ±``angle`` that is common, if their centres are ``apart``; both in
+    degrees. Beyond 180° they meet once more on the other side.
+    """
+    return (max(0.0, 2 * angle - apart) + max(0.0, 2 * angle + apart - 360)) / (2 * angle)
+
+
+def best_of(frame: pd.DataFrame) -> pd.DataFrame:
+    """The row of the best angle for each true angle, digits and number of images."""
+    return frame.loc[frame.groupby(KEYS)["evidence"].idxmax()]
+
+
 def report(frame: pd.DataFrame, command: str) -> str:
-    """Evidences less the best one, a column for each true angle, digits and number of images; and the best of each."""
-    keys = ["true_angle", "digits", "images"]
-    best = frame.loc[frame.groupby(keys)["evidence"].idxmax()]
-    below = frame.assign(below=frame["evidence"] - frame.groupby(keys)["evidence"].transform("max"))
-    table = below.pivot(index="angle", columns=keys, values="below")
+    """The best of each column first; then evidences less the best one, by angle."""
+    best = best_of(frame)
+    most = best[(best["images"] == best["images"].max()) & (best["digits"] == "all")]
+    said = ", ".join(
+        f"{angle:g}° for ±{true:g}°" for true, angle in zip(most["true_angle"], most["angle"], strict=True)
+    )
+    below = frame.assign(below=frame["evidence"] - frame.groupby(KEYS)["evidence"].transform("max"))
+    table = below.pivot(index="angle", columns=KEYS, values="below")
     head = [f"±{true:g}°, {images:,}{'' if digits == 'all' else ', ' + digits}" for true, digits, images in [*table]]
     cells = [[f"{row[0]:g}", *(f"{value:.1f}" for value in row[1:])] for row in _rows(table.reset_index())]
     columns = {"true angle, °": "g", "digits": "", "images": ",", "best angle, °": "g", "log evidence": ".1f"}
-    columns |= {"lengthscale": "g", "variance": ".3g", "noise variance": ""}
+    columns |= {"lengthscale": "g", "variance": ".3g", "noise variance": "", "common, %": ".0f"}
     best = best.assign(noise=[_said_noise(*pair) for pair in zip(best["noise"], best["variance"], strict=True)])
+    pairs = zip(best["angle"], best["true_angle"], strict=True)
+    best["common"] = [100 * common_share(angle, 2 * true) for angle, true in pairs]
     rows = [[format(value, kind) for value, kind in zip(row, columns.values(), strict=True)] for row in _rows(best)]
     return (
-        "Exact log marginal likelihood by angle of the orbit, in nats, less that of the best angle. Odd against even\n"
-        "digits, Gaussian noise; each column has its data's true angle, its number of images and the digits left out.\n"
-        f"\n    {command}\n\n{markdown_table(['angle, °', *head], cells, [True] * (1 + len(head)))}\n"
-        f"{markdown_table([*columns], rows, [name != 'digits' for name in columns])}"
+        "# Which angle does the exact evidence want?\n\n"
+        f"With {most['images'].iloc[0]:,} images the log marginal likelihood is highest at {said}.\n\n"
+        "![Evidence by angle, for each true angle](angle.png)\n\n"
+        f"    {command}\n\n"
+        "Odd against even digits, Gaussian noise. `common` is the share of two orbits of the best angle that is\n"
+        "common, if one image stands at either end of the data's angles.\n\n"
+        f"{markdown_table([*columns], rows, [name != 'digits' for name in columns])}\n"
+        "Log marginal likelihood less that of the best angle, in nats. Each column has its data's true angle, its\n"
+        "number of images and the digits left out.\n\n"
+        f"{markdown_table(['angle, °', *head], cells, [True] * (1 + len(head)))}"
     )
+
+
+def draw(frame: pd.DataFrame, file: Path) -> None:
+    """Evidence less the best one against the angle, of the most images; a panel for each choice of digits."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    shown = frame[frame["images"] == frame["images"].max()]
+    kinds = [*dict.fromkeys(shown["digits"])]
+    figure, panels = plt.subplots(
+        1, len(kinds), figsize=(4.2 * len(kinds), 3.2), layout="constrained", sharey=True, squeeze=False
+    )
+    for axes, digits in zip(panels[0], kinds, strict=True):
+        rows = shown[shown["digits"] == digits]
+        for number, (true, own) in enumerate(rows.groupby("true_angle")):
+            colour = plt.get_cmap("viridis")(number / max(1, rows["true_angle"].nunique() - 0.5))
+            below = (own["evidence"] - own["evidence"].max()) / own["images"]
+            axes.plot(own["angle"], below, color=colour, label=f"±{true:g}°")
+            axes.axvline(true, color=colour, linestyle=":", linewidth=0.8)
+            axes.plot(own["angle"].to_numpy()[below.argmax()], 0, "o", color=colour, markersize=4)
+        axes.set_title(f"{digits} digits" if digits == "all" else digits, fontsize=10)
+        axes.set_xlabel("angle of the orbit, °; dotted: true")
+        axes.set_xticks(range(0, 181, 45))
+        axes.spines[["top", "right"]].set_visible(False)
+    panels[0, 0].set_ylabel("nats an image below the best")
+    panels[0, 0].legend(frameon=False, title="true angle", fontsize=8)
+    figure.savefig(file, dpi=150)
 
 
 def _rows(frame: pd.DataFrame) -> list[list[Any]]:
@@ -169,12 +226,12 @@ def _command(given: argparse.Namespace) -> str:
 
 
 def main() -> None:
-    """Reads the arguments and writes the tables."""
+    """Reads the arguments and writes table, page and picture."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--true", type=float, nargs="+", default=[45.0, 90.0], help="degrees, in (0, 180]")
-    parser.add_argument("--images", type=int, nargs="+", default=[500, 1000, 2000], help="the first so many")
-    parser.add_argument("--step", type=float, default=10.0, help="of the grid of angles, in degrees")
-    parser.add_argument("--lengthscales", type=float, nargs="+", default=[2.5, 3.0, 3.5, 4.0, 5.0])
+    parser.add_argument("--true", type=float, nargs="+", default=[30.0, 60.0, 90.0, 120.0, 150.0], help="°")
+    parser.add_argument("--images", type=int, nargs="+", default=[1000, 2000], help="the first so many")
+    parser.add_argument("--step", type=float, default=15.0, help="of the grid of angles, in degrees")
+    parser.add_argument("--lengthscales", type=float, nargs="+", default=[3.0, 3.5])
     parser.add_argument("--without", type=int, nargs="+", choices=range(10), default=[], help="digits, besides all")
     parser.add_argument("--folder", type=Path, default=HERE)
     given = parser.parse_args()
@@ -182,6 +239,7 @@ def main() -> None:
         parser.error(f"--step must divide 180, got {given.step:g}")
     table = given.folder / "angle.csv"
     write_text(table, measured(given).to_csv(index=False, float_format="%.6g"))
+    draw(pd.read_csv(table), given.folder / "angle.png")
     write_text(given.folder / "angle.md", report(pd.read_csv(table), _command(given)))
     sys.stdout.write((given.folder / "angle.md").read_text())
 

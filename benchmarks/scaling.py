@@ -1,0 +1,204 @@
+"""
+How does the cost grow when a number doubles? Exponents of the measured time, beside those that theory counts.
+
+    python benchmarks/scaling.py    # some ten minutes; writes benchmarks/scaling.csv, scaling.md and scaling.png
+
+``step``: a whole training step, that of benchmarks/step.py, by images in a batch, draws, inducing points and pixels.
+The theory counts the multiplications of its products and factorisations.
+
+``kernels``: what the bound needs of the kernel, by the number S of draws. With inducing variables u = g(Z), as in the
+paper, K_uu has no orbit in it, k_fu averages S values, and only k_ff has pairs of draws. With u = f(Z) all have pairs.
+
+Speeds drift, so all rows are measured in turns, and the fastest of each counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import gpflow
+import numpy as np
+import pandas as pd
+import step
+import tensorflow as tf
+
+from orbitgp import orbits
+from orbitgp.datasets import mnist
+from orbitgp.files import write_text
+from orbitgp_paper.analysis.formats import markdown_table
+
+HERE = Path(__file__).resolve().parent
+NUMBERS = {"batch": "images in a batch", "samples": "draws", "inducing": "inducing points", "side": "pixels"}
+
+MOST_VALUES = 2e7  # of the kernel in one term, so that it fits into memory
+
+#: what the bound needs of the kernel, and the exponent of S in its cost
+KERNELS = {
+    "draws": 1,
+    "K_uu, u = g(Z)": 0,
+    "k_fu, u = g(Z)": 1,
+    "k_ff": 2,
+    "K_uu, u = f(Z)": 2,
+    "k_fu, u = f(Z)": 2,
+}
+
+
+def measured_steps(turns: int, repeats: int) -> pd.DataFrame:
+    """A row for each setting of benchmarks/step.py in which one number changes: number, value, ms, products."""
+    settings = [(name, setting) for name in NUMBERS for setting in step.COMPARISONS[name]]
+    fastest = dict.fromkeys([setting for _, setting in settings], np.inf)
+    for _ in range(turns):
+        for setting in fastest:
+            found = step.in_own_process(setting, repeats, parts=False)
+            fastest[setting] = min(fastest[setting], found["step_ms"])
+    rows = []
+    for name, setting in settings:
+        value = getattr(setting, name) ** (2 if name == "side" else 1)
+        rows.append(("step", NUMBERS[name], value, fastest[setting], step.products(setting)))
+    return pd.DataFrame(rows, columns=["part", "number", "value", "ms", "theory"])
+
+
+def kernel_terms(images: np.ndarray, Z: np.ndarray, draws: int) -> dict[str, Callable[[], Any]]:
+    """
+    :param images: [N, D]
+    :param Z: [M, D]
+    :param draws: S.
+    :return: each of ``KERNELS``, to be called.
+    """
+    orbit, base = orbits.Rotation((28, 28), 90.0), gpflow.kernels.SquaredExponential(lengthscales=6.0)
+    X, Z = tf.constant(images), tf.constant(Z)
+    X_a, Z_a = (orbit.sample(points, 1, draws, [0, 0], "iid")[:, 0] for points in (X, Z))  # [N, S, D], [M, S, D]
+    return {
+        "draws": tf.function(lambda: orbit.sample(X, 1, draws, [0, 0], "iid")),
+        "K_uu, u = g(Z)": tf.function(lambda: base(Z)),
+        "k_fu, u = g(Z)": tf.function(lambda: tf.reduce_mean(base(X_a, Z), axis=1)),
+        "k_ff": tf.function(lambda: tf.reduce_mean(base(X_a), axis=[1, 2])),
+        "K_uu, u = f(Z)": tf.function(lambda: tf.reduce_mean(base(Z_a, Z_a), axis=[1, 3])),
+        "k_fu, u = f(Z)": tf.function(lambda: tf.reduce_mean(base(X_a, Z_a), axis=[1, 3])),
+    }
+
+
+def measured_kernels(images: int, inducing: int, draws: list[int], repeats: int) -> pd.DataFrame:
+    """A row for each term and number of draws; ``theory`` is S to the power that ``KERNELS`` has."""
+    inputs = mnist().train.take(images + inducing).inputs()
+    terms = {(name, S): call for S in draws for name, call in kernel_terms(inputs[:images], inputs[images:], S).items()}
+    fastest = dict.fromkeys(terms, np.inf)
+    for turn in range(repeats + 1):
+        for key, call in terms.items():
+            start = time.perf_counter()
+            np.asarray(call())
+            if turn:  # the first traces
+                fastest[key] = min(fastest[key], 1e3 * (time.perf_counter() - start))
+    rows = [("kernels", name, S, ms, float(S) ** KERNELS[name]) for (name, S), ms in fastest.items()]
+    return pd.DataFrame(rows, columns=["part", "number", "value", "ms", "theory"])
+
+
+def exponents(frame: pd.DataFrame) -> pd.DataFrame:
+    """
+    Time ~ value^e between each two values that follow each other.
+
+    :return: a row for each part and number: values, ms, the exponents e, and those of ``theory``.
+    """
+    rows = []
+    for (part, number), own in frame.sort_values("value", kind="stable").groupby(["part", "number"], sort=False):
+        growth = np.diff(np.log(own["value"]))
+        slopes = [np.diff(np.log(own[column])) / growth for column in ("ms", "theory")]
+        rows.append((part, number, own["value"].tolist(), own["ms"].tolist(), *slopes))
+    table = pd.DataFrame(rows, columns=["part", "number", "values", "ms", "measured", "theory"])
+    order = {name: place for place, name in enumerate([*NUMBERS.values(), *KERNELS])}
+    return table.sort_values("number", key=lambda names: names.map(order), kind="stable")
+
+
+def report(frame: pd.DataFrame, command: str) -> str:
+    """The two tables, after what the last doubling of the draws does."""
+    table = exponents(frame)
+    last = {row.number: row.measured[-1] for row in table[table.part == "kernels"].itertuples()}
+    head = ["what grows", "values", "ms", "exponents of the time", "of the theory"]
+    parts = {}
+    for part, own in table.groupby("part"):
+        cells = [
+            [
+                row.number,
+                _list(row.values_, "g"),
+                _list(row.ms, ".3g"),
+                _list(row.measured, ".2f"),
+                _list(row.theory, ".2f"),
+            ]
+            for row in own.rename(columns={"values": "values_"}).itertuples()
+        ]
+        parts[part] = markdown_table(head, cells, [False] * len(head))
+    return (
+        "# How the cost grows\n\n"
+        f"In the number S of draws, k_fu grows with the exponent {last['k_fu, u = g(Z)']:.1f} and k_ff with "
+        f"{last['k_ff']:.1f}.\n"
+        f"Were the inducing variables values of f, k_fu would grow with {last['k_fu, u = f(Z)']:.1f} "
+        f"and K_uu with {last['K_uu, u = f(Z)']:.1f}.\n\n"
+        "![Time against what grows](scaling.png)\n\n"
+        f"    {command}\n\n"
+        "Where a value doubles, its time grows by 2^exponent. Each exponent is of two values, one after the other.\n\n"
+        "## A training step\n\nAffine maps; where nothing else is said: a batch of 200, 32 draws, 750 inducing points, "
+        "784 pixels.\nIt does not depend on the number of training images.\n\n"
+        f"{parts['step']}\n## The kernel, by draws\n\n{parts['kernels']}"
+    )
+
+
+def _list(values: Any, kind: str) -> str:
+    return ", ".join(format(value, kind) for value in values)
+
+
+def draw(frame: pd.DataFrame, file: Path) -> None:
+    """At the left a step, relative to its smallest; at the right the kernel's terms."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    for number, own in frame[frame.part == "step"].groupby("number", sort=False):
+        own = own.sort_values("value")
+        left.loglog(own["value"] / own["value"].iloc[0], own["ms"] / own["ms"].iloc[0], "o-", label=number)
+    left.plot([1, 8], [1, 8], color="#a9a9a9", linestyle=":", label="linear")
+    left.set(xlabel="times the smallest", ylabel="times its step")
+    for number, own in frame[frame.part == "kernels"].groupby("number", sort=False):
+        right.loglog(own["value"], own["ms"], "s--" if "f(Z)" in str(number) else "o-", label=number)
+    right.set(xlabel="draws S", ylabel="ms")
+    right.set_xticks(sorted(frame[frame.part == "kernels"]["value"].unique()), minor=False)
+    right.xaxis.set_major_formatter("{x:g}")
+    right.xaxis.set_minor_locator(plt.NullLocator())
+    for axes in (left, right):
+        axes.legend(frameon=False, fontsize=8)
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(file, dpi=150)
+
+
+def main() -> None:
+    """Reads the arguments and writes table, page and picture."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--turns", type=int, default=2, help="how often each step is measured, in turns")
+    parser.add_argument("--repeats", type=int, default=3, help="steps in a measurement")
+    parser.add_argument("--kernel-repeats", type=int, default=7, help="measurements of each term of the kernel")
+    parser.add_argument(
+        "--draws", type=int, nargs="+", default=[8, 16, 32, 64, 128, 256, 512], help="of the kernel's terms"
+    )
+    parser.add_argument("--images", type=int, default=50, help="of the kernel's terms")
+    parser.add_argument("--inducing", type=int, default=50, help="of the kernel's terms")
+    parser.add_argument("--folder", type=Path, default=HERE)
+    given = parser.parse_args()
+    kernels = measured_kernels(given.images, given.inducing, given.draws, given.kernel_repeats)
+    frame = pd.concat([measured_steps(given.turns, given.repeats), kernels], ignore_index=True)
+    write_text(given.folder / "scaling.csv", frame.to_csv(index=False, float_format="%.6g"))
+    draw(frame, given.folder / "scaling.png")
+    write_text(given.folder / "scaling.md", report(frame, " ".join(["python benchmarks/scaling.py", *sys.argv[1:]])))
+    sys.stdout.write((given.folder / "scaling.md").read_text())
+
+
+if __name__ == "__main__":
+    main()
