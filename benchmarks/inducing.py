@@ -81,7 +81,8 @@ def best_bound(norms: np.ndarray, squares: np.ndarray, rest: float, y: np.ndarra
     starts = itertools.product((0.0, 3.0), (-4.0, -1.0))
     found = [minimize(loss, start, method="Nelder-Mead", options={"maxiter": 2000}) for start in starts]
     best = min(found, key=lambda one: one.fun)
-    return -float(best.fun), *map(float, np.exp(best.x))
+    v, noise = np.exp(best.x)
+    return -float(best.fun), float(v), float(noise)
 
 
 def measured(given: argparse.Namespace) -> pd.DataFrame:

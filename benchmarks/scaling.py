@@ -20,7 +20,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
@@ -101,40 +101,42 @@ def measured_kernels(images: int, inducing: int, draws: list[int], repeats: int)
     return pd.DataFrame(rows, columns=["part", "number", "value", "ms", "theory"])
 
 
-def exponents(frame: pd.DataFrame) -> pd.DataFrame:
-    """
-    Time ~ value^e between each two values that follow each other.
+class Growth(NamedTuple):
+    """How the time of something grows, between each two values that follow each other."""
 
-    :return: a row for each part and number: values, ms, the exponents e, and those of ``theory``.
-    """
-    rows = []
-    for (part, number), own in frame.sort_values("value", kind="stable").groupby(["part", "number"], sort=False):
-        growth = np.diff(np.log(own["value"]))
-        slopes = [np.diff(np.log(own[column])) / growth for column in ("ms", "theory")]
-        rows.append((part, number, own["value"].tolist(), own["ms"].tolist(), *slopes))
-    table = pd.DataFrame(rows, columns=["part", "number", "values", "ms", "measured", "theory"])
-    order = {name: place for place, name in enumerate([*NUMBERS.values(), *KERNELS])}
-    return table.sort_values("number", key=lambda names: names.map(order), kind="stable")
+    part: str
+    number: str
+    values: list[float]
+    ms: list[float]
+    measured: list[float]  #: exponents e of time ~ value^e
+    theory: list[float]  #: those of what the theory counts
+
+
+def exponents(frame: pd.DataFrame) -> list[Growth]:
+    """One for each part and number, in the order of ``NUMBERS`` and ``KERNELS``."""
+    found = []
+    for number in (*NUMBERS.values(), *KERNELS):
+        own = frame[frame["number"] == number].sort_values("value")
+        if len(own) > 1:
+            growth = np.diff(np.log(own["value"]))
+            slopes = [(np.diff(np.log(own[column])) / growth).tolist() for column in ("ms", "theory")]
+            found.append(Growth(str(own["part"].iloc[0]), number, own["value"].tolist(), own["ms"].tolist(), *slopes))
+    return found
 
 
 def report(frame: pd.DataFrame, command: str) -> str:
     """The two tables, after what the last doubling of the draws does."""
-    table = exponents(frame)
-    last = {row.number: row.measured[-1] for row in table[table.part == "kernels"].itertuples()}
+    rows = exponents(frame)
+    last = {row.number: row.measured[-1] for row in rows if row.part == "kernels"}
     head = ["what grows", "values", "ms", "exponents of the time", "of the theory"]
-    parts = {}
-    for part, own in table.groupby("part"):
+    tables = {}
+    for part in ("step", "kernels"):
+        own = [row for row in rows if row.part == part]
         cells = [
-            [
-                row.number,
-                _list(row.values_, "g"),
-                _list(row.ms, ".3g"),
-                _list(row.measured, ".2f"),
-                _list(row.theory, ".2f"),
-            ]
-            for row in own.rename(columns={"values": "values_"}).itertuples()
+            [row.number, *map(_list, (row.values, row.ms, row.measured, row.theory), ("g", ".3g", ".2f", ".2f"))]
+            for row in own
         ]
-        parts[part] = markdown_table(head, cells, [False] * len(head))
+        tables[part] = markdown_table(head, cells, [False] * len(head))
     return (
         "# How the cost grows\n\n"
         f"In the number S of draws, k_fu grows with the exponent {last['k_fu, u = g(Z)']:.1f} and k_ff with "
@@ -146,11 +148,11 @@ def report(frame: pd.DataFrame, command: str) -> str:
         "Where a value doubles, its time grows by 2^exponent. Each exponent is of two values, one after the other.\n\n"
         "## A training step\n\nAffine maps; where nothing else is said: a batch of 200, 32 draws, 750 inducing points, "
         "784 pixels.\nIt does not depend on the number of training images.\n\n"
-        f"{parts['step']}\n## The kernel, by draws\n\n{parts['kernels']}"
+        f"{tables['step']}\n## The kernel, by draws\n\n{tables['kernels']}"
     )
 
 
-def _list(values: Any, kind: str) -> str:
+def _list(values: list[float], kind: str) -> str:
     return ", ".join(format(value, kind) for value in values)
 
 

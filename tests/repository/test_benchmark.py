@@ -186,6 +186,13 @@ def test_digits_that_are_left_out_are_in_no_row_of_the_others(benchmark, mnist_d
     frame = pd.read_csv(tmp_path / "angle.csv")
     row = frame[(frame.digits == "without 6 9") & (frame.angle == 90)]
     assert row.evidence.item() == pytest.approx(evidence, rel=1e-5)
+    frame.assign(true_angle=45.0, command="an earlier one").to_csv(tmp_path / "angle.csv", index=False)
+    angle.main()  # measures the same once more, and keeps what it has not measured
+    both = pd.read_csv(tmp_path / "angle.csv")
+    assert list(both.true_angle.unique()) == [45, 90] and len(both) == 2 * len(frame)
+    angle.main()
+    assert pd.read_csv(tmp_path / "angle.csv").equals(both)
+    assert "    an earlier one\n    python" in (tmp_path / "angle.md").read_text()
 
 
 def test_the_common_share_is_that_of_two_arcs(benchmark):
@@ -199,7 +206,7 @@ def test_the_common_share_is_that_of_two_arcs(benchmark):
 def test_exponents_are_those_of_powers_and_the_kernels_terms_those_of_loops(benchmark):
     scaling = benchmark("scaling")
     rows = [("kernels", "k_ff", S, 3.0 * S**1.5, S**2) for S in (16, 4, 8)]
-    (row,) = scaling.exponents(pd.DataFrame(rows, columns=["part", "number", "value", "ms", "theory"])).itertuples()
+    (row,) = scaling.exponents(pd.DataFrame(rows, columns=["part", "number", "value", "ms", "theory"]))
     np.testing.assert_allclose([row.measured, row.theory], [[1.5, 1.5], [2.0, 2.0]])
     X = np.random.default_rng(0).uniform(size=(5, 784))
     found = {name: call().numpy() for name, call in scaling.kernel_terms(X[:3], X[3:], draws=2).items()}
