@@ -154,9 +154,9 @@ def draw(frame: pd.DataFrame, file: Path) -> None:
 def main() -> None:
     """Reads the arguments and writes table, page and picture."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--images", type=int, default=500, help="the first so many")
-    parser.add_argument("--order", type=int, default=12, help="rotations in the orbit")
-    parser.add_argument("--inducing", type=int, nargs="+", default=[25, 50, 100, 200, 400])
+    parser.add_argument("--images", type=int, default=300, help="the first so many")
+    parser.add_argument("--order", type=int, default=8, help="rotations in the orbit")
+    parser.add_argument("--inducing", type=int, nargs="+", default=[25, 50, 100, 200, 300])
     parser.add_argument("--lengthscales", type=float, nargs="+", default=[3.0, 4.0, 5.0])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=Path, default=HERE)

@@ -1,7 +1,7 @@
 """
 How does the cost grow when a number doubles? Exponents of the measured time, beside those that theory counts.
 
-    python benchmarks/scaling.py    # some ten minutes; writes benchmarks/scaling.csv, scaling.md and scaling.png
+    python benchmarks/scaling.py    # minutes; writes benchmarks/scaling.csv, scaling.md and scaling.png
 
 ``step``: a whole training step, that of benchmarks/step.py, by images in a batch, draws, inducing points and pixels.
 The theory counts the multiplications of its products and factorisations.
@@ -18,9 +18,10 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
@@ -36,13 +37,16 @@ from orbitgp.files import write_text
 from orbitgp_paper.analysis.formats import markdown_table
 
 HERE = Path(__file__).resolve().parent
+SETTING = step.Setting(batch=100, samples=16, inducing=400)
+VALUES = {"batch": (50, 100, 200, 400), "samples": (8, 16, 32, 64), "inducing": (200, 400, 800), "side": (14, 28, 56)}
 NUMBERS = {"batch": "images in a batch", "samples": "draws", "inducing": "inducing points", "side": "pixels"}
 
+Key = TypeVar("Key", bound=Hashable)
 MOST_VALUES = 2e7  # of the kernel in one term, so that it fits into memory
 
 #: what the bound needs of the kernel, and the exponent of S in its cost
 KERNELS = {
-    "draws": 1,
+    "rotated draws": 1,
     "K_uu, u = g(Z)": 0,
     "k_fu, u = g(Z)": 1,
     "k_ff": 2,
@@ -51,19 +55,28 @@ KERNELS = {
 }
 
 
-def measured_steps(turns: int, repeats: int) -> pd.DataFrame:
-    """A row for each setting of benchmarks/step.py in which one number changes: number, value, ms, products."""
-    settings = [(name, setting) for name in NUMBERS for setting in step.COMPARISONS[name]]
-    fastest = dict.fromkeys([setting for _, setting in settings], np.inf)
-    for _ in range(turns):
-        for setting in fastest:
-            found = step.in_own_process(setting, repeats, parts=False)
-            fastest[setting] = min(fastest[setting], found["step_ms"])
+def measured_steps(repeats: int) -> pd.DataFrame:
+    """A row for each number and value: number, value, ms, and what :func:`step.products` counts."""
+    settings = [(name, replace(SETTING, **{name: value})) for name, values in VALUES.items() for value in values]
+    steps = {setting: step.stages(*step.build(setting))["step"] for _, setting in settings}
+    fastest = in_turns(steps, repeats)
     rows = []
     for name, setting in settings:
         value = getattr(setting, name) ** (2 if name == "side" else 1)
         rows.append(("step", NUMBERS[name], value, fastest[setting], step.products(setting)))
     return pd.DataFrame(rows, columns=["part", "number", "value", "ms", "theory"])
+
+
+def in_turns(calls: Mapping[Key, Callable[[], Any]], repeats: int) -> dict[Key, float]:
+    """Milliseconds of the fastest of ``repeats`` calls of each, after one that traces it."""
+    fastest = dict.fromkeys(calls, np.inf)
+    for turn in range(repeats + 1):
+        for key, call in calls.items():
+            start = time.perf_counter()
+            np.asarray(call())  # waits for it
+            if turn:
+                fastest[key] = min(fastest[key], 1e3 * (time.perf_counter() - start))
+    return fastest
 
 
 def kernel_terms(images: np.ndarray, Z: np.ndarray, draws: int) -> dict[str, Callable[[], Any]]:
@@ -77,7 +90,7 @@ def kernel_terms(images: np.ndarray, Z: np.ndarray, draws: int) -> dict[str, Cal
     X, Z = tf.constant(images), tf.constant(Z)
     X_a, Z_a = (orbit.sample(points, 1, draws, [0, 0], "iid")[:, 0] for points in (X, Z))  # [N, S, D], [M, S, D]
     return {
-        "draws": tf.function(lambda: orbit.sample(X, 1, draws, [0, 0], "iid")),
+        "rotated draws": tf.function(lambda: orbit.sample(X, 1, draws, [0, 0], "iid")),
         "K_uu, u = g(Z)": tf.function(lambda: base(Z)),
         "k_fu, u = g(Z)": tf.function(lambda: tf.reduce_mean(base(X_a, Z), axis=1)),
         "k_ff": tf.function(lambda: tf.reduce_mean(base(X_a), axis=[1, 2])),
@@ -90,13 +103,7 @@ def measured_kernels(images: int, inducing: int, draws: list[int], repeats: int)
     """A row for each term and number of draws; ``theory`` is S to the power that ``KERNELS`` has."""
     inputs = mnist().train.take(images + inducing).inputs()
     terms = {(name, S): call for S in draws for name, call in kernel_terms(inputs[:images], inputs[images:], S).items()}
-    fastest = dict.fromkeys(terms, np.inf)
-    for turn in range(repeats + 1):
-        for key, call in terms.items():
-            start = time.perf_counter()
-            np.asarray(call())
-            if turn:  # the first traces
-                fastest[key] = min(fastest[key], 1e3 * (time.perf_counter() - start))
+    fastest = in_turns(terms, repeats)
     rows = [("kernels", name, S, ms, float(S) ** KERNELS[name]) for (name, S), ms in fastest.items()]
     return pd.DataFrame(rows, columns=["part", "number", "value", "ms", "theory"])
 
@@ -146,8 +153,9 @@ def report(frame: pd.DataFrame, command: str) -> str:
         "![Time against what grows](scaling.png)\n\n"
         f"    {command}\n\n"
         "Where a value doubles, its time grows by 2^exponent. Each exponent is of two values, one after the other.\n\n"
-        "## A training step\n\nAffine maps; where nothing else is said: a batch of 200, 32 draws, 750 inducing points, "
-        "784 pixels.\nIt does not depend on the number of training images.\n\n"
+        f"## A training step\n\nAffine maps; where nothing else is said: a batch of {SETTING.batch}, {SETTING.samples} "
+        f"draws, {SETTING.inducing} inducing points, {SETTING.side**2} pixels.\n"
+        "It does not depend on the number of training images.\n\n"
         f"{tables['step']}\n## The kernel, by draws\n\n{tables['kernels']}"
     )
 
@@ -184,18 +192,14 @@ def draw(frame: pd.DataFrame, file: Path) -> None:
 def main() -> None:
     """Reads the arguments and writes table, page and picture."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--turns", type=int, default=2, help="how often each step is measured, in turns")
-    parser.add_argument("--repeats", type=int, default=3, help="steps in a measurement")
-    parser.add_argument("--kernel-repeats", type=int, default=7, help="measurements of each term of the kernel")
-    parser.add_argument(
-        "--draws", type=int, nargs="+", default=[8, 16, 32, 64, 128, 256, 512], help="of the kernel's terms"
-    )
-    parser.add_argument("--images", type=int, default=50, help="of the kernel's terms")
-    parser.add_argument("--inducing", type=int, default=50, help="of the kernel's terms")
+    parser.add_argument("--repeats", type=int, default=7, help="measurements of each, in turns")
+    parser.add_argument("--draws", type=int, nargs="+", default=[8, 16, 32, 64, 128, 256], help="of the kernel's terms")
+    parser.add_argument("--images", type=int, default=20, help="of the kernel's terms")
+    parser.add_argument("--inducing", type=int, default=20, help="of the kernel's terms")
     parser.add_argument("--folder", type=Path, default=HERE)
     given = parser.parse_args()
-    kernels = measured_kernels(given.images, given.inducing, given.draws, given.kernel_repeats)
-    frame = pd.concat([measured_steps(given.turns, given.repeats), kernels], ignore_index=True)
+    kernels = measured_kernels(given.images, given.inducing, given.draws, given.repeats)
+    frame = pd.concat([measured_steps(given.repeats), kernels], ignore_index=True)
     write_text(given.folder / "scaling.csv", frame.to_csv(index=False, float_format="%.6g"))
     draw(frame, given.folder / "scaling.png")
     write_text(given.folder / "scaling.md", report(frame, " ".join(["python benchmarks/scaling.py", *sys.argv[1:]])))

@@ -211,7 +211,7 @@ def test_exponents_are_those_of_powers_and_the_kernels_terms_those_of_loops(benc
     X = np.random.default_rng(0).uniform(size=(5, 784))
     found = {name: call().numpy() for name, call in scaling.kernel_terms(X[:3], X[3:], draws=2).items()}
     assert set(found) == set(scaling.KERNELS)
-    base, turned = gpflow.kernels.SquaredExponential(lengthscales=6.0), found["draws"].reshape(3, 2, 784)
+    base, turned = gpflow.kernels.SquaredExponential(lengthscales=6.0), found["rotated draws"].reshape(3, 2, 784)
     expected = np.mean([[base(turned[n, s][None], X[4:]).numpy()[0, 0] for s in range(2)] for n in range(3)], axis=1)
     np.testing.assert_allclose(found["k_fu, u = g(Z)"][:, 1], expected)
     own = [np.mean([base(a[None], b[None]).numpy() for a in turned[n] for b in turned[n]]) for n in range(3)]
