@@ -25,6 +25,7 @@ from scipy.optimize import minimize_scalar
 
 from orbitgp.files import write_text
 from orbitgp.likelihoods import Batch, RecognitionNetwork, Sites, polya_gamma_sites
+from orbitgp.models import InvariantSVGP
 from orbitgp.optimizers.adam import Adam
 from orbitgp.optimizers.schedules import cosine
 from orbitgp.optimizers.steps import Optimizer
@@ -37,15 +38,16 @@ HERE = Path(__file__).resolve().parent
 LAYERS: tuple[tuple[int, ...], ...] = ((64,), (128,), (256, 256), (256, 256, 256))
 
 
-def second_moments(given: argparse.Namespace) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def trained(given: argparse.Namespace, trainable: bool = True) -> tuple[InvariantSVGP, np.ndarray, np.ndarray]:
     """
-    :return: [N, D] images, [N, 1] labels, [N, 1] E f² of a model that was trained for a while.
+    :param trainable: whether the angle is learned, or stays at ``given.angle``.
+    :return: a model that was trained for a while, [N, D] its images, [N, 1] their labels.
     """
     whole = load("paper").spec(Run("parity", "rotation_90_from_150", 0))
     spec = whole.changed(
         dataset={"train": given.images},
         inducing={"count": given.inducing},
-        orbit={"alpha": given.angle},
+        orbit={"alpha": given.angle, "trainable": trainable},
         likelihood={"kind": "polya_gamma", "tilt": "groups", "hidden": None},
         scheme={"size": given.draws},
         optimiser={"steps": given.model_steps, "batch": given.model_batch},
@@ -58,6 +60,14 @@ def second_moments(given: argparse.Namespace) -> tuple[np.ndarray, np.ndarray, n
     optimiser = Optimizer(model, (X, Y), recipe(spec), 0)
     optimiser.advance(tf.constant(given.model_steps))
     optimiser.write_back()
+    return model, X, Y
+
+
+def second_moments(given: argparse.Namespace) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """
+    :return: [N, D] images, [N, 1] labels, [N, 1] E f² of a model that was trained for a while.
+    """
+    model, X, Y = trained(given)
     mean, variance = model.predict_f(X, samples=2 * given.draws)
     return X, Y, (tf.square(mean) + variance).numpy()
 

@@ -150,6 +150,12 @@ class RotationOrbit(_Learned):
     alpha: float = Field(ge=0, le=180, description="Largest angle, in degrees; where learning starts.")
     transform: Literal["fold", "sigmoid"] = Field("fold", description="What keeps the angle within 0° and 180°.")
 
+    @model_validator(mode="after")
+    def _no_sigmoid_at_its_ends(self) -> RotationOrbit:
+        if self.transform == "sigmoid" and self.alpha in (0.0, 180.0):
+            raise ValueError(f"alpha = {self.alpha:g} must lie between 0 and 180 where transform is sigmoid")
+        return self
+
 
 class _Box(_Learned):
     spread: float | None = Field(None, ge=0, le=10, description="Half-width of a box about the identity.")

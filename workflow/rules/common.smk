@@ -116,6 +116,7 @@ FIGURES = with_sources(
         "fig5": results_of("rotated"),
         "appendix_a": INSENSITIVITY,
         "appendix_b": measured("estimators", PATHS.estimators()),
+        "recipes": results_of("recipes"),
     }
 )
 

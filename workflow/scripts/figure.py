@@ -32,6 +32,11 @@ def metrics(results: Files) -> pd.DataFrame:
     return read_runs(dict.fromkeys(file.parent for file in results)).metrics
 
 
+def finals(results: Files) -> pd.DataFrame:
+    """What the runs that files belong to ended with."""
+    return read_runs(dict.fromkeys(file.parent for file in results)).finals
+
+
 def insensitivity(results: Files) -> pd.DataFrame:
     """The files of all variants, with the names that their runs' settings give them."""
     specs = [read_spec(file) for file in results if file.suffix == ".yaml"]
@@ -48,6 +53,7 @@ READ: dict[str, Callable[[Files], tuple[Any, ...]]] = {
     "fig4": lambda results: (metrics(results[:-1]), read_table(results[-1])),
     "fig5": lambda results: (metrics(results),),
     "appendix_a": lambda results: (insensitivity(results),),
+    "recipes": lambda results: (finals(results),),
 }
 
 

@@ -47,8 +47,8 @@ def from_runs(name: str, runs: Runs, paper: Path) -> pd.DataFrame:
         return monitor_table(runs.finals, runs.metrics)
     if name == "mnist":
         return tables.mnist_table(runs.finals, tables.read_paper_values(paper))
-    if name == "parity":
-        return tables.parity_table(runs.finals, runs.metrics)
+    if runs.finals["alpha_true"].notna().all():
+        return tables.angle_table(runs.finals, name)
     return tables.experiment_table(runs.finals, name)
 
 

@@ -15,8 +15,8 @@ from orbitgp_paper.figures.curves import Curve, Remarks, bound_panel, curves, dr
 from orbitgp_paper.figures.limits import finite
 from orbitgp_paper.figures.looks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Look, labels
 from orbitgp_paper.figures.style import FAINT, TEXT_WIDTH, legend, paper_style, remark
+from orbitgp_paper.runs.reading import ANGLE
 
-ANGLE = "orbit.alpha"
 TRUTHS = (90.0, 180.0)  # degrees, the paper's
 #: line style for each true angle, in their order
 STYLES: tuple[Any, ...] = ("-", (0, (1.5, 1.0)), (0, (5, 1, 1, 1)), (0, (6, 2)))

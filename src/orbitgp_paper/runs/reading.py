@@ -15,6 +15,8 @@ from orbitgp_paper.analysis.formats import read_table
 from orbitgp_paper.spec import RunSpec, read_spec
 from orbitgp_paper.yaml_files import ConfigError
 
+ANGLE = "orbit.alpha"  #: the learned angle's name among the parameters, in degrees
+
 #: columns that every metrics.csv begins with
 MEASURED = ("step", "elbo", "test_error", "test_nll")
 
@@ -41,9 +43,10 @@ class Runs:
     - ``metrics``: a row for each evaluation: experiment, variant, label, seed, dataset, alpha_true (degrees, of the
       parity data; NaN for others), then step, elbo, test_error, test_nll and the parameters by name.
     - ``finals``: a row for each run: the same identity, the final numbers, ``late_rise`` (how far the bound's curve
-      lies higher in the last tenth of the steps than in the one before), ``events`` (how many) and ``event_kinds``,
-      ``diverged``, the parameters by name, the width ``orbit.width.*`` of each learned interval, wall_s, device and
-      the rest of the provenance.
+      lies higher in the last tenth of the steps than in the one before), ``start`` (the angle that it began with, in
+      degrees), ``optimiser``, ``transform`` (of the angle), ``shared`` (whether all images of a batch have the same
+      draws), ``events`` (how many) and ``event_kinds``, ``diverged``, the parameters by name, the width
+      ``orbit.width.*`` of each learned interval, wall_s, device and the rest of the provenance.
 
     What a run does not have, or what is not finite, is NaN.
     """
@@ -94,6 +97,10 @@ def _read_run(folder: Path) -> tuple[dict[str, Any], pd.DataFrame]:
         "steps": final["steps"],
         **{name: _number(final[name]) for name in NUMBERS},
         "late_rise": _late_rise(metrics),
+        "start": float(metrics[ANGLE].iloc[0]) if ANGLE in metrics else float("nan"),
+        "optimiser": spec.optimiser.kind,
+        "transform": getattr(spec.orbit, "transform", None),
+        "shared": getattr(spec.scheme, "shared", False),
         "diverged": bool(final["diverged"]),
         "events": len(final["events"]),
         "event_kinds": ", ".join(kind if count == 1 else f"{kind} ×{count}" for kind, count in sorted(kinds.items())),

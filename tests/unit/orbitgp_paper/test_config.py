@@ -89,7 +89,7 @@ def test_schema_for_editors_is_that_of_the_models_describes_every_key_and_has_no
     schema = configuration.json_schema()
     stored = json.loads((CONFIG / "schema.json").read_text(encoding="utf-8"))
     assert stored == schema, "python -m orbitgp_paper.config > config/schema.json"
-    for tier in (*TIERS, "ablation"):
+    for tier in (*TIERS, "ablation", "why"):
         assert (CONFIG / f"{tier}.yaml").read_text().startswith("# yaml-language-server: $schema=schema.json\n")
     for name, block in schema["$defs"].items():
         assert block["additionalProperties"] is False, name
@@ -231,6 +231,7 @@ BOX = {"lower": [0] * 6, "upper": [1] * 6}
         (f"{AFFINE}/orbit", {"kind": "affine"}, "either spread, or both"),
         (f"{AFFINE}/orbit", {"kind": "affine", "lower": [0] * 6}, "either spread, or both"),
         (f"{AFFINE}/orbit", {"kind": "affine", **BOX, "spread": 0.1}, "either spread, or both"),
+        (f"{AFFINE}/orbit", {"kind": "rotation", "alpha": 180, "transform": "sigmoid"}, "alpha = 180 must lie between"),
         (f"{AFFINE}/orbit", {**LOCAL, "generators": [0.1] * 5}, "at least 6 items"),
         (f"{AFFINE}/orbit", {**LOCAL, "generators": -0.1}, "orbit.generators.0 = -0.1"),
         (f"{AFFINE}/orbit", {"kind": "composed", "parts": [{**LOCAL, "generators": -1}]}, "parts.0.generators.0 = -1"),

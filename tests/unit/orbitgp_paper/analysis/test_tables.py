@@ -51,26 +51,19 @@ def test_mnist_stands_beside_the_paper(finals):
     assert table["paper_error"].dtype == float
 
 
-def test_parity_has_true_start_and_learned_angle(finals):
-    frame = finals("parity", {"rbf_90": [9.0, 9.0], "rotation_90_from_20": [3.0, 4.0]}, alpha_true=90.0)
+def test_rotated_digits_have_true_start_and_learned_angle(finals):
+    errors = {"rbf_90": [9.0, 9.0], "rotation_90_from_20": [3.0, 4.0]}
+    frame = finals("own", errors, alpha_true=90.0).assign(start=[np.nan, np.nan, 20.0, 20.0])
     frame["orbit.alpha"] = [np.nan, np.nan, 80.0, 100.0]
-    metrics = pd.DataFrame(
-        {
-            "experiment": "parity",
-            "variant": ["rotation_90_from_20"] * 4 + ["rbf_90"] * 2,
-            "seed": [0, 0, 1, 1, 0, 0],
-            "step": [400, 0, 0, 400, 0, 400],
-            "orbit.alpha": [80.0, 20.0, 20.0, 100.0, np.nan, np.nan],
-        }
-    )
-    table = tables.parity_table(frame, metrics).set_index("variant")
+    table = tables.angle_table(frame, "own").set_index("variant")
+    assert list(table)[1:3] == ["alpha_true", "start"]
     row = table.loc["rotation_90_from_20"]
     assert (row["alpha_true"], row["start"]) == (90.0, 20.0)
     assert (row["angle_mean"], row["angle_min"], row["angle_max"]) == (90.0, 80.0, 100.0)
     assert np.isnan(table.loc["rbf_90", "start"])
     assert np.isnan(table.loc["rbf_90", "angle_mean"])
-    alone = tables.parity_table(frame[:2].drop(columns="orbit.alpha"), metrics[4:].drop(columns="orbit.alpha"))
-    assert np.isnan(alone["start"][0])  # no model of them has an angle
+    alone = tables.angle_table(frame[:2].drop(columns="orbit.alpha"), "own")
+    assert np.isnan(alone["angle_mean"][0])  # no model of them has an angle
 
 
 # ---- the toy and the appendix ----

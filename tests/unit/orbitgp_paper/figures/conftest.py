@@ -15,14 +15,14 @@ from matplotlib.text import Text
 from orbitgp.files import read_npz
 from orbitgp_paper.analysis.formats import read_table
 from orbitgp_paper.figures.style import TEXT_WIDTH, paper_style, settle
-from orbitgp_paper.runs.reading import read_runs
+from orbitgp_paper.runs.reading import Runs, read_runs
 
 PAPER = Path(__file__).parents[4] / "results" / "paper"
 LABELS = {"rbf": "RBF", "rotation": "rotation", "affine": "all affine", "local": "local deformations"}
 
 
-def runs_of(experiment: str) -> pd.DataFrame:
-    return read_runs(sorted(file.parent for file in PAPER.glob(f"runs/{experiment}/*/seed*/final.json"))).metrics
+def runs_of(experiment: str) -> Runs:
+    return read_runs(sorted(file.parent for file in PAPER.glob(f"runs/{experiment}/*/seed*/final.json")))
 
 
 def insensitivity() -> pd.DataFrame:
@@ -38,10 +38,11 @@ READ: dict[str, Callable[[], tuple[Any, ...]]] = {
         read_table(PAPER / "runs" / "toy" / "metrics.csv"),
     ),
     "fig2_bound": lambda: (read_table(PAPER / "runs" / "toy" / "bounds.csv"),),
-    "fig3": lambda: (runs_of("parity"),),
-    "fig4": lambda: (runs_of("mnist"), read_table(PAPER / "tables" / "mnist.csv")),
-    "fig5": lambda: (runs_of("rotated"),),
+    "fig3": lambda: (runs_of("parity").metrics,),
+    "fig4": lambda: (runs_of("mnist").metrics, read_table(PAPER / "tables" / "mnist.csv")),
+    "fig5": lambda: (runs_of("rotated").metrics,),
     "appendix_a": lambda: (insensitivity(),),
+    "recipes": lambda: (runs_of("parity").finals,),
     "appendix_b": lambda: (read_table(PAPER / "tables" / "estimators.csv"),),
 }
 

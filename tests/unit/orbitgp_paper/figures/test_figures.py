@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_rgba
 
-from orbitgp_paper.figures import appendix_a, appendix_b, fig1, fig2, fig2_bound, fig3, fig4, fig5, style
+from orbitgp_paper.figures import appendix_a, appendix_b, fig1, fig2, fig2_bound, fig3, fig4, fig5, recipes, style
 from orbitgp_paper.figures.looks import BLACK, VERMILION
 from orbitgp_paper.figures.style import FORMATS, save
 
@@ -40,7 +40,7 @@ def test_a_figure_is_saved_in_every_format(results, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("module", "panels"), [(fig2_bound, 2), (fig3, 4), (fig5, 2), (appendix_a, 4), (appendix_b, 12)]
+    ("module", "panels"), [(fig2_bound, 2), (fig3, 4), (fig5, 2), (appendix_a, 4), (appendix_b, 12), (recipes, 2)]
 )
 def test_without_rows_the_panels_say_so(results, texts_of, module, panels):
     figure = module.draw(results[module.__name__.split(".")[-1]][0].iloc[:0])
@@ -207,3 +207,31 @@ def test_appendix_b_marks_what_is_exact_below_its_axis(results, texts_of, assert
     texts = texts_of(figure)
     assert "beyond the axis: 0" in texts and texts.count("not measured") == 4
     assert_tidy(figure)
+
+
+# -- the recipes of figure 3 ---------------------------------------------------------------------------------------
+
+
+def test_recipes_has_a_point_for_each_run_in_the_look_of_its_ingredients(texts_of, assert_tidy):
+    cells = [(o, t, s, a) for o in ("adam", "natural") for t in ("fold", "sigmoid") for s in (0, 1) for a in (90, 180)]
+    frame = pd.DataFrame(cells, columns=["optimiser", "transform", "shared", "alpha_true"])
+    rng = np.random.default_rng(0)
+    frame = frame.assign(start=59.9999, elbo=rng.uniform(-11e3, -10e3, len(frame)))
+    frame["orbit.alpha"] = rng.uniform(95, 180, len(frame))
+    frame.loc[0, ["start", "elbo"]] = [20.0, -1e9]  # a training that failed
+    figure = recipes.draw(frame)
+    assert_tidy(figure)
+    for ax, truth in zip(figure.axes, (90, 180), strict=True):
+        assert list(lines(ax, linestyle="--")[0].get_ydata()) == [truth, truth]
+        own = frame[frame.alpha_true == truth]
+        points = {float(line.get_ydata()[0]): line for line in lines(ax) if len(line.get_xdata()) == 1}
+        assert set(points) == set(own["orbit.alpha"])
+        for row in own.to_dict("records"):
+            point = points[row["orbit.alpha"]]
+            assert point.get_color() == recipes.COLOURS[row["transform"], bool(row["shared"])]
+            assert (point.get_markerfacecolor() == "white") == (row["optimiser"] == "adam")
+            inside = row["elbo"] > -1e6
+            assert point.get_marker() == (recipes.MARKERS[1] if inside else "<")
+            assert (point.get_xdata()[0] == row["elbo"]) == inside
+    assert {"from 20°", "from 60°", "Adam", "sigmoid, shared draws", "true angle"} <= set(texts_of(figure))
+    assert "beyond the axis: bound −1e+09" in texts_of(figure)

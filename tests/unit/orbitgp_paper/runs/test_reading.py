@@ -29,6 +29,8 @@ def test_two_frames(write_run):
     expected |= {"wall_s": 12.5, "device": "two cores", "commit": "ab"}
     assert runs.finals.iloc[0][list(expected)].to_dict() == expected
     assert list(runs.finals["orbit.alpha"].isna()) == [True, True, False]
+    assert list(runs.finals["start"].isna()) == [True, True, False] and runs.finals["start"][2] == 33.0
+    assert runs.finals.iloc[0][["optimiser", "transform", "shared"]].to_list() == ["natural", None, False]
     names = (
         "experiment",
         "variant",

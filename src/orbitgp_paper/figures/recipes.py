@@ -1,0 +1,96 @@
+"""Figure 3's data by several recipes: the angle that each training ends with, against its bound."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from orbitgp_paper.figures.curves import Remarks
+from orbitgp_paper.figures.fig3 import STARTS, TRUTHS
+from orbitgp_paper.figures.limits import finite, plain, short, window
+from orbitgp_paper.figures.looks import BLUE, ORANGE, SKY, VERMILION
+from orbitgp_paper.figures.style import FAINT, TEXT_WIDTH, legend, not_measured, paper_style, remark
+from orbitgp_paper.runs.reading import ANGLE
+
+#: by what keeps the angle within 0° and 180°, and whether all images of a batch have the same draws
+COLOURS = {("fold", False): BLUE, ("fold", True): SKY, ("sigmoid", False): ORANGE, ("sigmoid", True): VERMILION}
+OPTIMISERS = {"natural": "natural steps", "adam": "Adam"}  #: filled, hollow
+MARKERS = [look.marker for look in STARTS]
+
+
+def draw(finals: pd.DataFrame) -> Figure:
+    """
+    A panel for each true angle, a point for each run that has an angle. Colours tell transforms and draws apart,
+    fillings the optimisers, markers the angles that runs start from.
+
+    :param finals: columns alpha_true, start and orbit.alpha in degrees, elbo, optimiser, transform, shared.
+    """
+    if ANGLE not in finals:  # no model has one
+        finals = finals.assign(**{ANGLE: np.nan})
+    frame = finite(finals, ["alpha_true", "start", "elbo", ANGLE])
+    frame = frame.dropna(subset=[ANGLE, "elbo"])
+    starts = sorted(frame["start"].round().unique())
+    markers = {start: MARKERS[place % len(MARKERS)] for place, start in enumerate(starts)}
+    truths = sorted(TRUTHS if set(frame["alpha_true"]) <= set(TRUTHS) else set(frame["alpha_true"]))
+    least = 45 * np.floor((frame[ANGLE].min() - 5) / 45) if len(frame) else 0
+    remarks = Remarks()
+    with paper_style():
+        figure = Figure(figsize=(TEXT_WIDTH, 2.4), layout="constrained")
+        for ax, truth in zip(figure.subplots(1, len(truths), squeeze=False)[0], truths, strict=True):
+            ax.set_title(rf"digits rotated by up to $\alpha_\mathrm{{true}}$ = {truth:g}°")
+            _panel(ax, truth, frame[frame["alpha_true"] == truth], markers, remarks)
+            if ax.lines:
+                ax.set(ylim=(max(least, 0), 188), yticks=np.arange(max(least, 0), 181, 45))
+        figure.axes[0].set_ylabel(r"learned $\alpha$ (°)")
+        legend(figure, _entries(frame, markers) + remarks.proxies())
+    return figure
+
+
+def _panel(ax: Axes, truth: float, rows: pd.DataFrame, markers: dict[float, str], remarks: Remarks) -> None:
+    """Angles over bounds, with the true angle as a dashed line; bounds far below the others stand at the edge."""
+    if not len(rows):
+        not_measured(ax)
+        return
+    low, high = window(np.zeros(1), rows["elbo"].to_numpy()[:, None])
+    ax.set(xlim=(low, high), xlabel="bound (nats)")
+    ax.xaxis.set_major_locator(MaxNLocator(4))
+    if max(abs(low), abs(high)) >= 1e4:
+        ax.set_xlabel("bound ($10^3$ nats)")
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: plain(value / 1000)))
+    ax.axhline(truth, color=FAINT, linestyle="--", linewidth=0.9, zorder=1)
+    for row in rows.to_dict("records"):
+        colour = COLOURS[row["transform"], bool(row["shared"])]
+        face = colour if row["optimiser"] == "natural" else "white"
+        inside = low <= row["elbo"] <= high
+        ax.plot(
+            np.clip(row["elbo"], low, high),
+            row[ANGLE],
+            color=colour,
+            marker=markers[round(row["start"])] if inside else "<",
+            markerfacecolor=face,
+            markersize=4.5,
+            clip_on=False,
+            zorder=3,
+        )
+    if rows["elbo"].min() < low:
+        remarks.beyond.append(("<", f"bound {short(rows['elbo'].min())}"))
+
+
+def _entries(frame: pd.DataFrame, markers: dict[float, str]) -> list[Line2D]:
+    """What colours, fillings and markers mean, as far as there are any."""
+    there = set(zip(frame["transform"], frame["shared"].astype(bool), strict=True))
+    dot = {"marker": "o", "markersize": 4.5}
+    entries = [
+        remark(f"{transform}, {'shared' if shared else 'own'} draws", color=colour, **dot)
+        for (transform, shared), colour in COLOURS.items()
+        if (transform, shared) in there
+    ]
+    for kind, text in OPTIMISERS.items():
+        if (frame["optimiser"] == kind).any():
+            entries.append(remark(text, **dot, markerfacecolor=FAINT if kind == "natural" else "white"))
+    entries += [remark(f"from {start:g}°", marker=marker, markersize=4.5) for start, marker in markers.items()]
+    return [*entries, remark("true angle", linestyle="--", linewidth=0.9)] if len(frame) else []
