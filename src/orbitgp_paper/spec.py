@@ -50,6 +50,7 @@ Fraction = Annotated[float, Field(ge=0, le=1)]
 Width = Annotated[int, Field(ge=1, le=65_536)]
 List = Annotated[tuple[Item, ...], Strict(False)]  # YAML has lists, no tuples
 Distinct = Annotated[tuple[Item, ...], Strict(False), AfterValidator(_distinct)]
+Setting = bool | int | float | str | List[float]
 Ends = List[Annotated[float, Field(ge=-360, le=360)]]
 
 
@@ -203,7 +204,7 @@ class OwnOrbit(Block):
 
     kind: Literal["own"]
     path: ImportPath = Field(description="package.module:Class")
-    settings: dict[str, bool | int | float | str | List[float]] = Field({}, description="What it is given besides the shape, by name.")
+    settings: dict[str, Setting] = Field({}, description="What it is given besides the shape, by name.")
 
 
 class ComposedOrbit(Block):

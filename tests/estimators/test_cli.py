@@ -392,7 +392,7 @@ def test_errors_are_one_line(
     error: Exception,
     line: str,
 ) -> None:
-    def fail(path: Path) -> None:
+    def fail(path: Path, orbit: str | None) -> None:
         raise error
 
     monkeypatch.setattr(orbitgp, "load", fail)
