@@ -29,6 +29,7 @@ ORDER = (
     "workflow/",
     "browser/",
     "estimators/",
+    "trainings/",
     "repository/",
 )
 ORDER += ("orbitgp/test_models", "runs/test_train", "test_steps", "test_figures", "unit/")

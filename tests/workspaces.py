@@ -8,10 +8,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -139,21 +140,82 @@ def checkout(folder: Path) -> Workspace:
     return Workspace(folder)
 
 
-@pytest.fixture(scope="session")
-def smoke(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Workspace:
-    """The whole smoke size, made by one process however many there are. Not to be changed: see ``workspace``."""
-    base = tmp_path_factory.getbasetemp()
+def made_once(
+    factory: pytest.TempPathFactory, worker_id: str, name: str, make: Callable[[Path], subprocess.CompletedProcess[str]]
+) -> Workspace:
+    """
+    :param name: of the folder that the workspace gets.
+    :param make: fills it; called by one process however many there are.
+    """
+    base = factory.getbasetemp()
     shared = base if worker_id == "master" else base.parent
-    made = Workspace(shared / "smoke")
-    with open(shared / "smoke.lock", "w") as lock:
+    made = Workspace(shared / name)
+    with open(shared / f"{name}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (made.folder / "code.txt").exists():
             shutil.rmtree(made.folder, ignore_errors=True)  # left by a worker that was killed
-            done = checkout(made.folder).python("workflow/scripts/run.py", "smoke")
+            done = make(made.folder)
             (made.folder / "made.txt").write_text(done.stdout)
             (made.folder / "code.txt").write_text(str(done.returncode))
     assert (made.folder / "code.txt").read_text() == "0", (made.folder / "made.txt").read_text()[-6000:]
     return made
+
+
+@pytest.fixture(scope="session")
+def smoke(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Workspace:
+    """The whole smoke size. Not to be changed: see ``workspace``."""
+    return made_once(
+        tmp_path_factory, worker_id, "smoke", lambda folder: checkout(folder).python("workflow/scripts/run.py", "smoke")
+    )
+
+
+ORBIT = """
+from orbitgp.orbits import Rotation
+
+
+def little(shape, alpha):
+    return Rotation(shape, alpha=alpha)
+"""
+
+
+def with_photos(folder: Path) -> Workspace:
+    """
+    A checkout whose config/own.yaml is of a minute: a folder of colour images, an orbit of the user's own beside
+    affine maps, and few steps from one seed.
+    """
+    import tensorflow as tf
+
+    made, rng = checkout(folder), np.random.default_rng(0)
+    for number in range(60):
+        path = folder / "photos" / ("flat", "upright", "blank")[number % 3] / f"{number:02}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pixels = rng.integers(0, 60, (8, 6, 3), np.uint8)
+        pixels[(slice(1, 7), 3) if number % 3 else (4, slice(1, 5))] += np.uint8(190 * (number % 3 < 2))
+        path.write_bytes(tf.io.encode_png(pixels).numpy())
+    (folder / "src" / "my_orbits.py").write_text(ORBIT)
+    changes = {
+        "      rbf: {dataset: mine, orbit: {kind: identity}, label: no invariance}\n": "",
+        "path: my_images.npz": "path: photos",
+        "seeds: [0, 1, 2]": "seeds: [0]",
+        "count: 100": "count: 8",
+        "steps: 300": "steps: 40",
+        "batch: 100": "batch: 20",
+        "orbit: {kind: rotation, alpha: 10}": "orbit: {kind: own, path: 'my_orbits:little', settings: {alpha: 10}}",
+    }
+    for old, new in changes.items():
+        made.replace("config/own.yaml", old, new)
+    return made
+
+
+@pytest.fixture(scope="session")
+def own(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Workspace:
+    """Results of :func:`with_photos`. Not to be changed."""
+    return made_once(
+        tmp_path_factory,
+        worker_id,
+        "own",
+        lambda folder: with_photos(folder).snakemake("--config", "tier=own", check=False),
+    )
 
 
 @pytest.fixture

@@ -100,10 +100,18 @@ def parser() -> argparse.ArgumentParser:
     )
     _add_data(fit, labelled=True)
     fit.add_argument("-o", "--output", metavar="MODEL", type=Path, required=True, help="file for the fitted model")
-    fit.add_argument("--orbit", choices=ORBITS, default="affine", help="transformations to learn (default: affine)")
+    fit.add_argument(
+        "--orbit",
+        metavar="ORBIT",
+        type=_orbit,
+        default="affine",
+        help=f"transformations to learn: {', '.join(ORBITS)}, or package.module:Class (default: affine)",
+    )
     _add_training(fit)
 
-    predict = command("predict", _predict, "predict labels, as CSV", UNLABELLED, "photos.model new/ -o predictions.csv")
+    predict = command(
+        "predict", _predict, "predict labels or numbers, as CSV", UNLABELLED, "photos.model new/ -o predictions.csv"
+    )
     _add_model(predict)
     _add_data(predict)
     predict.add_argument(
@@ -128,9 +136,9 @@ def parser() -> argparse.ArgumentParser:
         "--orbits",
         metavar="ORBIT",
         nargs="+",
-        choices=ORBITS,
+        type=_orbit,
         default=list(COMPARED),
-        help=f"some of {', '.join(ORBITS)} (default: {' '.join(COMPARED)})",
+        help=f"some of {', '.join(ORBITS)}, or package.module:Class (default: {' '.join(COMPARED)})",
     )
     _add_training(compare)
 
@@ -141,7 +149,13 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _add_model(command: argparse.ArgumentParser) -> None:
-    command.add_argument("model", metavar="MODEL", type=Path, help="file that `orbitgp fit` wrote")
+    command.add_argument("model", metavar="MODEL", type=Path, help="file of a fitted classifier or regressor")
+    command.add_argument(
+        "--orbit",
+        metavar="package.module:Class",
+        type=_orbit,
+        help="orbit of your own that the model was fitted with: a file holds no code",
+    )
 
 
 def _add_data(command: argparse.ArgumentParser, labelled: bool = False) -> None:
@@ -189,6 +203,15 @@ def _seconds(text: str) -> float:
     return value
 
 
+def _orbit(text: str) -> str:
+    """A name, or an import path, for which modules are looked for in the working folder too."""
+    if ":" in text:
+        sys.path[:0] = [] if os.getcwd() in sys.path else [os.getcwd()]
+    elif text not in ORBITS:
+        raise argparse.ArgumentTypeError(f"expected one of {', '.join(ORBITS)}, or package.module:Class, got {text!r}")
+    return text
+
+
 def _figure(text: str) -> Path:
     if Path(text).suffix.lower() not in FIGURES:
         raise argparse.ArgumentTypeError(f"expected a name that ends in {', '.join(FIGURES)}, got {text!r}")
@@ -221,27 +244,42 @@ def _fit(asked: argparse.Namespace) -> None:
 def _predict(asked: argparse.Namespace) -> None:
     _check_files([asked.model, asked.data], asked.output)
     load_tensorflow()
-    model = orbitgp.load(asked.model)
-    if not hasattr(model, "predict_proba"):
-        raise ValueError(f"{asked.model}: expected a classifier, but it holds a {type(model).__name__}")
+    model = orbitgp.load(asked.model, asked.orbit)
     images, names = _images_for(model, asked)
-    probabilities = np.asarray(model.predict_proba(images))
-    header = ["index" if names is None else "name", "label", *(f"p({name})" for name in model.classes_)]
-    rows = [
-        [place if names is None else names[place], label, *(f"{share:.6g}" for share in probabilities[place])]
-        for place, label in enumerate(model.predict(images))
-    ]
+    titles, values = _predictions(model, images)
+    header = ["index" if names is None else "name", *titles]
+    rows = [[place if names is None else names[place], *row] for place, row in enumerate(values)]
     if asked.output is None:
         sys.stdout.write(files.csv_text(header, rows))
     else:
         files.write_csv(asked.output, header, rows)
 
 
+def _predictions(model: Any, images: np.ndarray) -> tuple[list[str], list[list[Any]]]:
+    """
+    :return: titles of columns, and a row for each image: the label and the probability of each class; or the mean and
+        standard deviation of each target.
+    """
+    if hasattr(model, "predict_proba"):
+        probabilities = np.asarray(model.predict_proba(images))
+        labels = model.classes_[probabilities.argmax(1)]
+        titles = ["label", *(f"p({name})" for name in model.classes_)]
+        return titles, [[label, *map(_number, row)] for label, row in zip(labels, probabilities, strict=True)]
+    mean, std = (part.reshape(len(images), -1) for part in model.predict(images, return_std=True))
+    numbers = [""] if mean.shape[1] == 1 else [f"({number})" for number in range(mean.shape[1])]
+    titles = [f"{what}{number}" for what in ("mean", "std") for number in numbers]
+    return titles, [[*map(_number, row)] for row in np.concatenate([mean, std], axis=1)]
+
+
+def _number(value: float) -> str:
+    return f"{value:.6g}"
+
+
 def _show(asked: argparse.Namespace) -> None:
     _check_files([asked.model, asked.data], asked.output)
     _check_matplotlib()
     load_tensorflow()
-    model = orbitgp.load(asked.model)
+    model = orbitgp.load(asked.model, asked.orbit)
     images, _ = _images_for(model, asked)
     # spread, since folders have one class after the other
     chosen = np.unique(np.linspace(0, len(images) - 1, asked.count).round().astype(int))
@@ -263,7 +301,7 @@ def _compare(asked: argparse.Namespace) -> None:
 def _info(asked: argparse.Namespace) -> None:
     _check_files([asked.model], None)
     load_tensorflow()
-    about = orbitgp.load(asked.model).describe()
+    about = orbitgp.load(asked.model, asked.orbit).describe()
     sys.stdout.write(files.json_text(about) if asked.json else "".join(f"{line}\n" for line in _lines(about)))
 
 
@@ -349,4 +387,4 @@ def _lines(about: Mapping[str, Any], indent: str = "") -> Iterator[str]:
 def _text(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(_text, value))
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return _number(value) if isinstance(value, float) else str(value)

@@ -6,6 +6,7 @@ import ast
 import hashlib
 from collections.abc import Iterator
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[1]  #: the folder of both packages
@@ -15,9 +16,26 @@ PACKAGES = ("orbitgp", "orbitgp_paper")
 TRAINING = "orbitgp_paper.runs.train"
 
 
-def training_digest() -> str:
-    """:func:`digest` of everything that decides what a training ends with."""
-    return digest(TRAINING)
+def training_digest(*own: str) -> str:
+    """
+    :param own: modules of the user's that a training needs; what they import of the user's is not looked at.
+    :return: a digest of all code that decides what a training ends with.
+    """
+    if not own:
+        return digest(TRAINING)
+    parts = [digest(TRAINING), *(hashlib.sha256(_own_file(module).read_bytes()).hexdigest() for module in own)]
+    return hashlib.sha256("".join(parts).encode()).hexdigest()
+
+
+def _own_file(module: str) -> Path:
+    """Where Python would import a module from."""
+    try:
+        found = find_spec(module)
+    except ModuleNotFoundError:
+        found = None
+    if found is None or not found.has_location or found.origin is None:
+        raise ModuleNotFoundError(f"Python finds no module {module}: install it, or put its folder into PYTHONPATH")
+    return Path(found.origin)
 
 
 @lru_cache(maxsize=64)

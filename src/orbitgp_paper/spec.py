@@ -41,6 +41,7 @@ def _distinct(items: tuple[Item, ...]) -> tuple[Item, ...]:
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)]
 Text = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f]+$", max_length=60)]
 PathText = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f]+$", max_length=4096)]
+ImportPath = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$", max_length=200)]
 Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Count = Annotated[int, Field(ge=1, le=10_000_000)]
 Draws = Annotated[int, Field(ge=1, le=65_536)]
@@ -49,6 +50,7 @@ Fraction = Annotated[float, Field(ge=0, le=1)]
 Width = Annotated[int, Field(ge=1, le=65_536)]
 List = Annotated[tuple[Item, ...], Strict(False)]  # YAML has lists, no tuples
 Distinct = Annotated[tuple[Item, ...], Strict(False), AfterValidator(_distinct)]
+Setting = bool | int | float | str | List[float]
 Ends = List[Annotated[float, Field(ge=-360, le=360)]]
 
 
@@ -101,10 +103,11 @@ class RotatedData(_Dataset):
 
 
 class OwnImages(_Dataset):
-    """One's own images, from an .npz file with ``images`` and ``labels``."""
+    """One's own images: in an .npz file with ``images`` and ``labels``, in idx files, or in a folder for each class."""
 
     kind: Literal["images"]
-    path: PathText = Field(description="The .npz file.")
+    path: PathText = Field(description="An .npz file, an idx file of images, or a folder with a sub-folder a class.")
+    labels: PathText | None = Field(None, description="The idx file of labels, for an idx file of images.")
     test_fraction: float = Field(0.2, gt=0, lt=1, description="Share to test on, if the file has no test set.")
     seed: Seed = Field(0, description="Seed of the split.")
 
@@ -202,6 +205,14 @@ class LocalOrbit(_Learned):
     mode: Literal["warp", "tangent"] = Field("warp", description="Images are warped, or moved along their tangent.")
 
 
+class OwnOrbit(Block):
+    """An orbit of one's own, made from the images' shape by a class or function that Python can import."""
+
+    kind: Literal["own"]
+    path: ImportPath = Field(description="package.module:Class")
+    settings: dict[str, Setting] = Field({}, description="What it is given besides the shape, by name.")
+
+
 class ComposedOrbit(Block):
     """Orbits one after the other."""
 
@@ -217,9 +228,17 @@ Orbit = Annotated[
     | LocalOrbit
     | RightAnglesOrbit
     | QuantisedRotationOrbit
+    | OwnOrbit
     | ComposedOrbit,
     Field(discriminator="kind"),
 ]
+
+
+def own_modules(orbit: Orbit) -> list[str]:
+    """Modules of the user's that an orbit is made by."""
+    if isinstance(orbit, ComposedOrbit):
+        return [module for part in orbit.parts for module in own_modules(part)]
+    return [orbit.path.partition(":")[0]] if isinstance(orbit, OwnOrbit) else []
 
 
 def orbit_points(orbit: Orbit) -> int | None:

@@ -60,6 +60,17 @@ def test_large_colour_images_and_orbits_of_ones_own_by_path_and_as_they_are():
     assert mine.alpha.numpy() == pytest.approx(30) and model.orbit_.alpha.numpy() != pytest.approx(30, abs=1e-9)
 
 
+@pytest.mark.parametrize("kind", [object, "S", float])
+def test_labels_may_be_strings_as_pandas_has_them_bytes_or_whole_floats(kind, bars, tmp_path):
+    labels = (np.arange(80) % 3).astype(str).astype(kind)
+    tiny = {"inducing": 4, "batch": 6, "draws": 4, "steps": 2, "verbose": False}
+    model = InvariantClassifier("none", **tiny).fit(bars[0], labels)
+    assert model.classes_.tolist() == ([0.0, 1.0, 2.0] if kind is float else ["0", "1", "2"])
+    model.save(tmp_path / "a.orbitgp")
+    loaded = InvariantClassifier.load(tmp_path / "a.orbitgp")
+    np.testing.assert_array_equal(loaded.predict(bars[0]), model.predict(bars[0]))
+
+
 def test_scikit_learns_conventions(digits):
     images, labels = digits[0]
     model = InvariantClassifier("rotation", **SMALL)
@@ -96,6 +107,8 @@ def test_a_budget_of_time_is_turned_into_steps(digits, capsys):
         ({}, np.zeros((4, 3, 3)), [0, 1], "one for each of the 4 images"),
         ({}, np.eye(3)[[[0, 1, 2]] * 4], [1, 1, 1, 1], "two classes at least"),
         ({}, np.eye(3)[[[0, 1, 2]] * 4], [0.5, 1, 1, 1], "integers or strings"),
+        ({}, np.eye(3)[[[0, 1, 2]] * 4], [np.inf, 1, 1, 1], "integers or strings"),
+        ({}, np.eye(3)[[[0, 1, 2]] * 4], [None, "a", "b", "a"], "integers or strings, not object"),
         ({}, np.zeros((4, 3, 3)), [0, 1, 0, 1], "images must differ"),
         ({"likelihood": "probit"}, np.zeros((4, 3, 3)), [0, 1, 0, 1], "likelihood"),
         ({"likelihood": "logistic"}, np.zeros((4, 3, 3)), [0, 1, 2, 1], "two classes"),

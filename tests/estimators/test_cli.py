@@ -43,11 +43,8 @@ class StandIn:
     def save(self, path: Path) -> None:
         Path(path).write_text("a model")
 
-    def predict(self, images: np.ndarray) -> np.ndarray:
-        return self.classes_[np.arange(len(images)) % 2]
-
     def predict_proba(self, images: np.ndarray) -> np.ndarray:
-        return np.tile(np.array([1 / 3, 2 / 3]), (len(images), 1))
+        return np.array([[2 / 3, 1 / 3], [1 / 3, 2 / 3]])[np.arange(len(images)) % 2]
 
     def describe(self) -> dict[str, Any]:
         return {"orbit": "affine", "image_shape": [8, 8, 1], "evidence": -1234.5, "learned": {"kernel.variance": 0.02}}
@@ -58,7 +55,13 @@ class StandIn:
 
 
 class Regressor:
+    """Of two targets."""
+
     image_shape_ = (8, 8, 1)
+
+    def predict(self, images: np.ndarray, return_std: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        mean = np.stack([np.arange(len(images)), 0.5 + np.arange(len(images))], axis=1)
+        return mean, 0.1 * np.ones_like(mean)
 
 
 class Comparison:
@@ -75,9 +78,12 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> type[StandIn]:
         StandIn.made = {"orbits": orbits, **settings}
         return Comparison()
 
+    def load(path: Path, orbit: str | None) -> StandIn:
+        return StandIn(orbit or "affine")
+
     monkeypatch.setattr(cli, "load_tensorflow", lambda: None)
     monkeypatch.setattr(orbitgp, "InvariantClassifier", StandIn, raising=False)
-    monkeypatch.setattr(orbitgp, "load", lambda path: StandIn(), raising=False)
+    monkeypatch.setattr(orbitgp, "load", load, raising=False)
     monkeypatch.setattr(orbitgp, "compare", compare, raising=False)
     return StandIn
 
@@ -117,7 +123,10 @@ def test_help_has_an_example_that_can_be_parsed(command: str, capsys: pytest.Cap
         ([], "required: COMMAND"),
         (["train"], "invalid choice: 'train'"),
         (["fit"], "required: DATA, -o"),
-        (["fit", "d", "-o", "m", "--orbit", "spiral"], "invalid choice: 'spiral'"),
+        (
+            ["fit", "d", "-o", "m", "--orbit", "spiral"],
+            "expected one of none, rotation",
+        ),
         (["fit", "d", "-o", "m", "--steps", "0"], "--steps: expected an integer of at least 1, got '0'"),
         (["fit", "d", "-o", "m", "--steps", "1.5"], "expected an integer of at least 1, got '1.5'"),
         (["fit", "d", "-o", "m", "--steps", "5", "--time-budget", "9"], "not allowed with argument --steps"),
@@ -129,7 +138,10 @@ def test_help_has_an_example_that_can_be_parsed(command: str, capsys: pytest.Cap
         (["show", "m", "d"], "required: -o"),
         (["show", "m", "d", "-o", "orbit.txt"], "expected a name that ends in .png, .pdf, .svg, got 'orbit.txt'"),
         (["show", "m", "d", "-o", "o.png", "--count", "0"], "expected an integer of at least 1"),
-        (["compare", "d", "--orbits", "none", "spiral"], "invalid choice: 'spiral'"),
+        (
+            ["compare", "d", "--orbits", "none", "spiral"],
+            "expected one of none, rotation",
+        ),
         (["compare", "d", "--orbits"], "expected at least one argument"),
         (["info", "m", "n"], "unrecognized arguments: n"),
     ],
@@ -199,7 +211,7 @@ def test_predictions_go_to_standard_output(
     assert run("predict", model, data) == 0
     rows = list(csv.reader(io.StringIO(capsys.readouterr().out)))
     assert rows[0] == ["index", "label", "p(cat)", "p(dog)"]
-    assert rows[1:3] == [["0", "cat", "0.333333", "0.666667"], ["1", "dog", "0.333333", "0.666667"]]
+    assert rows[1:3] == [["0", "cat", "0.666667", "0.333333"], ["1", "dog", "0.333333", "0.666667"]]
     assert len(rows) == 7
 
 
@@ -217,20 +229,34 @@ def test_predictions_of_files_have_their_names(
     assert capsys.readouterr().out == ""
 
 
-def test_predict_refuses_other_images_and_other_models(
+def test_a_regressor_predicts_a_mean_and_a_deviation_of_each_target(
     stand_in: type[StandIn],
     model: Path,
     data: Path,
-    tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(orbitgp, "load", lambda path, orbit: Regressor())
+    assert run("predict", model, data) == 0
+    rows = list(csv.reader(io.StringIO(capsys.readouterr().out)))
+    assert rows[0] == ["index", "mean(0)", "mean(1)", "std(0)", "std(1)"]
+    assert rows[2] == ["1", "1", "1.5", "0.1", "0.1"] and len(rows) == 7
+
+
+def test_an_orbit_of_ones_own_is_passed_on(stand_in: type[StandIn], model: Path, data: Path, tmp_path: Path) -> None:
+    assert run("fit", data, "-o", tmp_path / "b.model", "--orbit", "mine:Shear") == 0
+    assert stand_in.made["orbit"] == "mine:Shear"
+    for command in (["predict", model, data], ["show", model, data, "-o", tmp_path / "a.png"], ["info", model]):
+        assert run(*command, "--orbit", "mine:Twist") == 0
+        assert stand_in.made["orbit"] == "mine:Twist"
+
+
+def test_predict_refuses_other_images(
+    stand_in: type[StandIn], model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     np.savez(tmp_path / "small.npz", images=PIXELS[:, :4])
     assert run("predict", model, tmp_path / "small.npz", "-o", tmp_path / "out.csv") == 1
     assert "small.npz: expected images of 8 × 8 × 1" in capsys.readouterr().err
-    monkeypatch.setattr(orbitgp, "load", lambda path: Regressor())
-    assert run("predict", model, data, "-o", tmp_path / "out.csv") == 1
-    assert "a.model: expected a classifier, but it holds a Regressor" in capsys.readouterr().err
     assert not (tmp_path / "out.csv").exists()
 
 
@@ -243,14 +269,12 @@ import orbitgp
 from orbitgp import cli
 
 class Model:
-    classes_, image_shape_ = [0, 1], (8, 8, 1)
-    def predict(self, images):
-        sys.stdin.read()  # until the reader is gone
-        return np.zeros(len(images))
+    classes_, image_shape_ = np.array([0, 1]), (8, 8, 1)
     def predict_proba(self, images):
+        sys.stdin.read()  # until the reader is gone
         return np.zeros((len(images), 2))
 
-cli.load_tensorflow, orbitgp.load = lambda: None, lambda path: Model()
+cli.load_tensorflow, orbitgp.load = lambda: None, lambda path, orbit: Model()
 sys.exit(cli.main(["predict", {str(model)!r}, {str(data)!r}]))
 """
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -368,7 +392,7 @@ def test_errors_are_one_line(
     error: Exception,
     line: str,
 ) -> None:
-    def fail(path: Path) -> None:
+    def fail(path: Path, orbit: str | None) -> None:
         raise error
 
     monkeypatch.setattr(orbitgp, "load", fail)
@@ -477,6 +501,35 @@ def test_from_images_to_predictions(tmp_path: Path, capsys: pytest.CaptureFixtur
     done = orbitgp_command("info", model)
     assert (done.returncode, done.stderr) == (0, "")
     assert "orbit: translation" in done.stdout
+
+
+def test_regressors_and_orbits_of_ones_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, model, small = bars(tmp_path), tmp_path / "bars.model", {"inducing": 6, "steps": 3, "verbose": False}
+    (tmp_path / "orbit_of_mine.py").write_text(
+        "from orbitgp.orbits import Rotation\n\ndef little(shape):\n    return Rotation(shape, alpha=5.0)\n"
+    )
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    monkeypatch.chdir(tmp_path)
+    own = ["--orbit", "orbit_of_mine:little"]
+    assert run("fit", data, "-o", model, *own, "--steps", 3, "--inducing", 6) == 0
+    assert run("predict", model, data) == 1
+    assert "an orbit of its user's: pass it again, as orbit= or --orbit" in capsys.readouterr().err
+    assert run("predict", model, data, *own) == 0
+    capsys.readouterr()
+    with np.load(data) as arrays:
+        images = arrays["images"]
+    regressor = orbitgp.InvariantRegressor("none", **small).fit(images, images.mean((1, 2)))
+    regressor.save(model)
+    assert run("predict", model, data) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    mean, std = regressor.predict(images, return_std=True)
+    np.testing.assert_allclose(
+        [[float(row["mean"]), float(row["std"])] for row in rows], np.stack([mean, std], 1), 1e-5
+    )
+    assert run("info", model) == 0 and "estimator: InvariantRegressor" in capsys.readouterr().out
+    assert run("show", model, data, "-o", tmp_path / "orbit.png") == 0
 
 
 def test_a_file_that_is_no_model_is_one_line(tmp_path: Path) -> None:

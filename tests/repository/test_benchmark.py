@@ -303,6 +303,14 @@ def test_the_slack_of_a_bound_is_positive_and_the_softmax_has_no_centre(benchmar
         assert (found[0]["exact"] == pytest.approx(found[1]["exact"], rel=1e-9)) == (name == "softmax")
 
 
+def test_more_draws_tighten_the_sampled_softmax_and_leave_the_bound(benchmark):
+    slack, sizes = benchmark("slack"), {"classes": 4, "images": 200, "draws": 20}
+    few, many = (slack.measure_draws(2.0, 0.5, 2.0, taken, **sizes) for taken in (4, 4096))
+    assert few["sampled"] < many["sampled"] - 0.1 and many["sampled"] == pytest.approx(many["exact"], abs=0.02)
+    assert few["bound"] < many["bound"] < many["exact"] and few["exact"] == pytest.approx(many["exact"], abs=0.02)
+    assert many["bound"] == pytest.approx(slack.measure("softmax", 0.0, 2.0, 0.5, **sizes)["bound"], abs=0.001)
+
+
 def test_the_noise_of_a_gradient_is_that_of_a_slow_loop(benchmark):
     rng = np.random.default_rng(5)
     X, Y = rng.normal(size=(12, 9)), rng.normal(size=(12, 2))

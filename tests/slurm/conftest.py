@@ -1,5 +1,6 @@
 """A Slurm of our own for these tests, where one can be started; they say so where it cannot."""
 
+import hashlib
 import shutil
 import subprocess
 import tempfile
@@ -15,6 +16,10 @@ pytest.importorskip("snakemake", reason="Snakemake needs Python 3.11 or newer")
 PROFILE = "profiles/slurm/config.yaml"
 GPUS = 8  # more than there are trainings at a time in any test
 
+# what says when, where and how long, and what is made of that
+DIFFERENT = {"times.csv", "logs", "benchmarks", "checkpoints", "provenance.json", "timing.csv", "report.html"}
+DIFFERENT |= {f"runs.{ending}" for ending in ("csv", "md", "tex", "html")}
+
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
@@ -28,6 +33,13 @@ def cluster() -> Iterator[Cluster]:
             yield started
     finally:
         shutil.rmtree(root, ignore_errors=True)
+
+
+def digests(results: Path) -> dict[str, str]:
+    """Sums of the result files that two runs must have in common."""
+    files = [path.relative_to(results) for path in results.rglob("*") if path.is_file()]
+    same = [path for path in files if not DIFFERENT & set(path.parts)]
+    return {str(path): hashlib.sha256((results / path).read_bytes()).hexdigest() for path in same}
 
 
 def fill_in(workspace: Workspace) -> Workspace:

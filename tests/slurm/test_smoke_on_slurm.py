@@ -1,22 +1,9 @@
 """The smoke size through Slurm: the shipped profile, the shipped workflow, and the results of a local run."""
 
-import hashlib
-from pathlib import Path
-
 import pytest
 from slurm.cluster import Cluster
-from slurm.conftest import fill_in, snakemake
+from slurm.conftest import digests, fill_in, snakemake
 from workspaces import Workspace, checkout
-
-# what says when, where and how long, and what is made of that
-DIFFERENT = {"times.csv", "logs", "benchmarks", "checkpoints", "provenance.json", "timing.csv", "report.html"}
-DIFFERENT |= {f"runs.{ending}" for ending in ("csv", "md", "tex", "html")}
-
-
-def digests(results: Path) -> dict[str, str]:
-    files = [path.relative_to(results) for path in results.rglob("*") if path.is_file()]
-    same = [path for path in files if not DIFFERENT & set(path.parts)]
-    return {str(path): hashlib.sha256((results / path).read_bytes()).hexdigest() for path in same}
 
 
 @pytest.fixture(scope="module")

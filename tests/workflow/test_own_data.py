@@ -1,7 +1,11 @@
 """docs/own-data.md: its example can be planned, and its changes apply and do what it says."""
 
+import csv
+import json
 import re
+import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -53,3 +57,27 @@ def test_changes_of_the_page_apply_and_add_what_it_says(with_images: Workspace):
         before = after
     [claim] = read_claims(with_images.folder / "my_claims.yaml")
     assert claim["id"] == "shapes_affine_helps"
+
+
+def test_a_folder_of_colour_images_and_an_orbit_of_ones_own(own: Workspace):
+    results = own.folder / "results" / "own"
+    with open(results / "tables" / "shapes.csv", encoding="utf-8") as file:
+        rows = {row["variant"]: row for row in csv.DictReader(file)}
+    assert set(rows) == {"rotation", "affine"}
+    settings = (results / "runs/shapes/rotation/seed0/config.yaml").read_text(encoding="utf-8")
+    assert "my_orbits:little" in settings
+    learned = json.loads((results / "runs/shapes/rotation/seed0/final.json").read_text())["parameters"]
+    [angle] = [value for name, value in learned.items() if name.endswith("alpha")]
+    assert 0 < angle < 180 and angle != 10
+    with np.load(results / "runs/shapes/rotation/seed0/params.npz") as arrays:
+        assert arrays["inducing_variable.Z"].shape == (8, 8 * 6 * 3)
+
+
+def test_an_edit_of_ones_own_orbit_trains_what_uses_it_again(tmp_path: Path, own: Workspace):
+    again = Workspace(shutil.copytree(own.folder, tmp_path / "own", symlinks=True))
+    assert again.work(*OWN) == set()
+    again.comment("src/my_orbits.py")
+    assert {line for line in again.work(*OWN) if "train" in line} == {"train_run shapes/rotation/0"}
+    (again.folder / "src" / "my_orbits.py").unlink()
+    said = again.dry_run(*OWN, check=False)
+    assert "config/own.yaml: experiments.shapes.variants.rotation.orbit.path: Python finds no module my_orbits" in said

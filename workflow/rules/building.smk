@@ -2,26 +2,41 @@
 import shlex
 
 from orbitgp_paper.experiments.images import dataset_digest, image_counts
-
-TRAINING_CODE = sources.training_digest()
+from orbitgp_paper.spec import own_modules
 
 for name, dataset in CONFIG.datasets.items():
-    for key in ("folder", "path"):
+    for key in ("folder", "path", "labels"):
         if (own := getattr(dataset, key, None)) and not Path(own).exists():
             raise WorkflowError(f"config/{CONFIG.tier}.yaml: datasets.{name}.{key} = {own!r} is not there")
+
+
+def training_code(run):
+    """A digest of our code, and of the user's where the orbit is the user's own."""
+    try:
+        return sources.training_digest(*own_modules(spec_of(run).orbit))
+    except ModuleNotFoundError as error:
+        variant = f"experiments.{run.experiment}.variants.{run.variant}"
+        raise WorkflowError(f"config/{CONFIG.tier}.yaml: {variant}.orbit.path: {error}")
+
+
+TRAINING_CODE = {run: training_code(run) for run in RUNS}
 
 
 @lru_cache(maxsize=None)
 def images(name):
     """
     The file of a data set's images. The digest in its name is that of all that decides its content: the settings, our
-    code and the user's own file. So other images are another file, and the same ones made again retrain nothing.
+    code and the user's own files. So other images are another file, and the same ones made again retrain nothing.
     """
     return ancient(str(PATHS.dataset(name, dataset_digest(CONFIG.dataset(name)))))
 
 
+def run_of(wildcards):
+    return Run(wildcards.experiment, wildcards.variant, int(wildcards.seed))
+
+
 def spec(wildcards):
-    return spec_of(Run(wildcards.experiment, wildcards.variant, int(wildcards.seed)))
+    return spec_of(run_of(wildcards))
 
 
 def training_needs(spec):

@@ -33,7 +33,7 @@ rule train_run:
         runtime=lambda wildcards, attempt: attempt * training_needs(spec(wildcards))["runtime"],
     params:
         spec=lambda wildcards: canonical(spec(wildcards)),
-        code=TRAINING_CODE,
+        code=lambda wildcards: TRAINING_CODE[run_of(wildcards)],
         # what follows decides no result; a function of the output is not recorded, so that it reruns nothing
         folder=lambda wildcards, output: Path(output.final).parent,
         checkpoints=lambda wildcards, output: PATHS.root / "checkpoints",

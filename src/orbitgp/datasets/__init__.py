@@ -7,10 +7,10 @@ load TensorFlow. What is random is drawn from the seed given and from nothing el
 from orbitgp.datasets.containers import ImageData, Images, PointData, Points, one_hot
 from orbitgp.datasets.mnist_files import mnist
 from orbitgp.datasets.own_files import read_images, read_labelled
+from orbitgp.datasets.own_images import images
 from orbitgp.datasets.rotated_mnist import parity, rotated
 from orbitgp.datasets.rotation import rotate
 from orbitgp.datasets.symmetric_toy import square_grid, symmetric
-from orbitgp.datasets.user_images import images
 
 __all__ = [
     "ImageData",

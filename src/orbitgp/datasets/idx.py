@@ -112,6 +112,17 @@ def axes_of_idx(path: Path) -> int | None:
     return start[3] if len(start) == 4 and start[:3] == bytes([0, 0, BYTE_TYPE]) else None
 
 
+def shape_of_idx(path: Path) -> tuple[int, ...]:
+    """Return the lengths that the header of an idx file of bytes promises.
+
+    :param path: a file, packed or plain.
+    """
+    if (axes := axes_of_idx(path)) is None:
+        raise ValueError(f"{path}: expected an idx file of bytes, but found something else")
+    header = _read_plain(path, 4 + 4 * axes)
+    return tuple(int.from_bytes(header[place : place + 4], "big") for place in range(4, len(header), 4))
+
+
 def read_idx(path: Path, axes: int) -> npt.NDArray[np.uint8]:
     """Return the array of unsigned bytes in an idx file, packed or plain.
 
@@ -123,9 +134,7 @@ def read_idx(path: Path, axes: int) -> npt.NDArray[np.uint8]:
     """
     start = 4 + 4 * axes
     try:
-        header = _read_plain(path, start)
-        lengths = [int.from_bytes(header[place : place + 4], "big") for place in range(4, len(header), 4)]
-        if (size := math.prod(lengths)) > files.LARGEST:
+        if (size := math.prod(shape_of_idx(path))) > files.LARGEST:
             raise ValueError(
                 f"{path}: its header promises {size:,} bytes, more than the {files.LARGEST:,} that are read"
             )

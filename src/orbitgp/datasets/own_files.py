@@ -32,7 +32,7 @@ def read_labelled(path: AnyPath, labels: AnyPath | None = None) -> Labelled:
     :param labels: the idx file of the labels, for an idx file of images; None for all others.
     :return: images [N, H, W, C] float32 in [0, 1], and labels [N], int64 or words.
     """
-    path, found = Path(path), _format(Path(path))
+    path, found = Path(path), format_of(path)
     if labels is not None and found != "idx":
         raise ValueError(
             f"{path}: a file of labels, {labels}, goes with an idx file of images, but this is {_ARE[found]}"
@@ -77,7 +77,7 @@ def read_named_images(path: AnyPath) -> tuple[npt.NDArray[np.float32], list[str]
     :return: images [N, H, W, C], and the name of the file that each is from, such as ``cat/01.png``; None instead of
         names where all are in one npz or idx file.
     """
-    path, found = Path(path), _format(Path(path))
+    path, found = Path(path), format_of(path)
     if found == "npz":
         with open_npz(path) as archive:
             return unlabelled_images(path, archive), None
@@ -85,7 +85,7 @@ def read_named_images(path: AnyPath) -> tuple[npt.NDArray[np.float32], list[str]
         return _idx_images(path), None
     if found == "image":
         return read_image_files([path]), [path.name]
-    paths = [member for folder in _classes(path) or [path] for member in _images_in(folder)]
+    paths = image_paths(path)
     return read_image_files(paths), [member.relative_to(path).as_posix() for member in paths]
 
 
@@ -93,8 +93,9 @@ def read_named_images(path: AnyPath) -> tuple[npt.NDArray[np.float32], list[str]
 _ARE: dict[Format, str] = {"npz": "an npz file", "idx": "an idx file", "image": "an image", "folder": "a folder"}
 
 
-def _format(path: Path) -> Format:
+def format_of(path: AnyPath) -> Format:
     """Tell by content, not by name, as names are often wrong: a browser may unpack a file and keep its name."""
+    path = Path(path)
     if path.is_dir():
         return "folder"
     if not path.is_file():
@@ -135,6 +136,14 @@ def _idx_pair(path: Path, labels_path: Path) -> Labelled:
 
 
 # -- folders -------------------------------------------------------------------------------------------------------
+
+
+def image_paths(path: AnyPath) -> list[Path]:
+    """Return the image files of a folder, by class or not, in the order in which they are read; or a single one."""
+    path = Path(path)
+    if not path.is_dir():
+        return [path]
+    return [member for folder in _classes(path) or [path] for member in _images_in(folder)]
 
 
 def _members(folder: Path) -> list[Path]:

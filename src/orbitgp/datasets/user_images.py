@@ -1,6 +1,5 @@
-"""The user's own images, from an npz file."""
+"""The user's own images: arrays, those of an npz file among them."""
 
-import os
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -10,50 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from orbitgp import checks, files
-from orbitgp.datasets.containers import ImageData, Images
-from orbitgp.datasets.random_streams import stream
-
-
-def images(path: str | os.PathLike[str], test_fraction: float = 0.2, seed: int = 0) -> ImageData:
-    """Load images of any size with their labels.
-
-    The file holds ``images``, [N, H, W] or [N, H, W, C], either uint8 (divided by 255) or floating in [0, 1],
-    and ``labels``, [N] integers or words of at least two classes. If it holds ``test_images`` and ``test_labels``
-    too, these are the test set; otherwise some of the images are set aside at random. Pickled objects are never
-    loaded.
-
-    :param path: an npz file, as ``np.savez`` writes it.
-    :param test_fraction: share of the images to set aside, above 0 and below 1; not used if the file has a
-        test set.
-    :param seed: fixes which images are set aside.
-    :return: labels 0 … K − 1, in the order of the file's labels, which ``classes`` keeps: a file with the labels
-        3 and 7 has classes 0 and 1.
-    """
-    fraction = checks.number("test_fraction", test_fraction, least=0, most=1)
-    seed = checks.integer("seed", seed, least=0)
-    path = Path(path)
-    with open_npz(path) as archive:
-        train = labelled_images(path, archive)
-        if "test_images" in archive or "test_labels" in archive:
-            test = labelled_images(path, archive, prefix="test_")
-        else:
-            train, test = _split(path, *train, fraction, seed)
-    if train[0].shape[1:] != test[0].shape[1:]:
-        raise ValueError(
-            f"{path}: 'test_images' must be {train[0].shape[1:]} each, (height, width, channels), as 'images' are, "
-            f"not {test[0].shape[1:]}"
-        )
-    names = np.unique(train[1])
-    if len(names) < 2:
-        raise ValueError(
-            f"{path}: 'labels' must be of two classes at least, but all to train on are {names.tolist()[0]!r}"
-        )
-    if test[1].dtype.kind != names.dtype.kind or not np.isin(test[1], names).all():
-        raise ValueError(f"{path}: every label of the test set must be among those to train on, {names.tolist()}")
-    first, second = (Images(pixels, np.searchsorted(names, labels)) for pixels, labels in (train, test))
-    return ImageData(path.stem, first, second, tuple(names.tolist()))
-
+from orbitgp import files
 
 Labelled = tuple[npt.NDArray[np.float32], npt.NDArray]  #: pixels [N, H, W, C] and the file's own labels [N]
 
@@ -82,20 +38,6 @@ def _check_size(path: Path) -> None:
         raise ValueError(f"{path}: expected an npz file, as np.savez writes it; reading it: {error}") from error
 
 
-def _split(
-    path: Path, pixels: npt.NDArray[np.float32], labels: npt.NDArray, fraction: float, seed: int
-) -> tuple[Labelled, Labelled]:
-    count = round(fraction * len(pixels))
-    if not 0 < count < len(pixels):
-        raise ValueError(
-            f"{path}: expected enough images to split, but test_fraction {fraction:g} of {len(pixels)} "
-            f"leaves {len(pixels) - count} to train and {count} to test"
-        )
-    order = stream("images/split", seed).permutation(len(pixels))
-    train, test = order[count:], order[:count]
-    return (pixels[train], labels[train]), (pixels[test], labels[test])
-
-
 def labelled_images(path: Path, archive: np.lib.npyio.NpzFile, prefix: str = "") -> Labelled:
     """Return the images of an npz file, [N, H, W, C] in [0, 1], and its labels, [N], as they are in the file.
 
@@ -116,6 +58,19 @@ def labelled_images(path: Path, archive: np.lib.npyio.NpzFile, prefix: str = "")
 def unlabelled_images(path: Path, archive: np.lib.npyio.NpzFile, prefix: str = "") -> npt.NDArray[np.float32]:
     """Return the images of an npz file, [N, H, W, C] in [0, 1]; parameters as for :func:`labelled_images`."""
     return as_pixels(_array(path, archive, f"{prefix}images"), f"{path}: '{prefix}images'")
+
+
+def npz_shape(path: Path, name: str) -> tuple[int, ...] | None:
+    """Return the shape of an array of an npz file, from its head; None if the file has no such array."""
+    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if f"{name}.npy" not in archive.namelist():
+                return None
+            with archive.open(f"{name}.npy") as file:
+                return readers[np.lib.format.read_magic(file)](file)[0]
+    except (KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path}: expected an npz file, as np.savez writes it; reading {name!r}: {error}") from error
 
 
 def _array(path: Path, archive: np.lib.npyio.NpzFile, name: str) -> np.ndarray:

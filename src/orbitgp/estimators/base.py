@@ -80,6 +80,12 @@ class InvariantEstimator(BaseEstimator, metaclass=abc.ABCMeta):
         self.seed = seed
         self.verbose = verbose
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        images = tags.input_tags  # not a table: [N, H, W] or [N, H, W, C]
+        images.two_d_array, images.three_d_array, images.positive_only = False, True, True
+        return tags
+
     # -- what a subclass says ----------------------------------------------------------------------------------------
 
     @abc.abstractmethod
@@ -273,7 +279,7 @@ class InvariantEstimator(BaseEstimator, metaclass=abc.ABCMeta):
         if about["estimator"] != cls.__name__:
             raise ValueError(f"{path} holds an {about['estimator']}, not an {cls.__name__}")
         if about["orbit"] is None and orbit is None:
-            raise ValueError(f"{path} was fitted with an orbit of its user's: pass it as orbit=")
+            raise ValueError(f"{path} was fitted with an orbit of its user's: pass it again, as orbit= or --orbit")
         if about["orbit"] is not None and about["orbit"] not in NAMED:
             raise DamagedFile(f"{path} names an orbit that there is not, {about['orbit']!r}")
         estimator = cls(about["orbit"] if orbit is None else orbit, **about["settings"])

@@ -81,16 +81,14 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):
     def fit(self, images: Any, labels: Any) -> InvariantClassifier:
         """
         :param images: [N, H, W] or [N, H, W, C], uint8, or floating in [0, 1].
-        :param labels: [N] integers or strings, of two classes at least.
+        :param labels: [N] integers (as floats too) or strings, of two classes at least.
         """
-        pixels, labels = as_pixels(np.asarray(images), "images"), np.asarray(labels)
+        pixels, labels = as_pixels(np.asarray(images), "images"), _plain(np.asarray(labels))
         if labels.shape != (len(pixels),):
             raise ValueError(f"labels must be one for each of the {len(pixels)} images, not {list(labels.shape)}")
-        if labels.dtype.kind not in "biuUS":
-            raise ValueError(f"labels must be integers or strings, not {labels.dtype}")
         self.classes_, numbers = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
-            raise ValueError(f"labels must be of two classes at least, but all are {self.classes_[0]!r}")
+            raise ValueError(f"labels must be of two classes at least, not of one class, {self.classes_[0]!r}")
         checks.one_of("likelihood", self.likelihood, LIKELIHOODS)
         if self.likelihood == "logistic" and len(self.classes_) != 2:
             raise ValueError(f"likelihood = 'logistic' is for two classes, and labels have {len(self.classes_)}")
@@ -161,3 +159,13 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):
         if not isinstance(classes, list) or len(classes) < 2 or len({type(name) for name in classes}) != 1:
             raise DamagedFile(f"a classifier's file must name its classes, not {classes!r}")
         self.classes_ = np.array(classes)
+
+
+def _plain(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Labels in a type that a file can name: strings that came as objects, as pandas has them, or as bytes are str."""
+    if labels.dtype.kind == "S" or (labels.dtype.kind == "O" and all(isinstance(label, str) for label in labels.flat)):
+        return labels.astype(str)
+    whole = labels.dtype.kind == "f" and np.all(np.isfinite(labels)) and np.all(labels == np.floor(labels))
+    if not whole and labels.dtype.kind not in "biuU":
+        raise ValueError(f"Unknown label type: labels must be integers or strings, not {labels.dtype}")
+    return labels

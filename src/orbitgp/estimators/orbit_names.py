@@ -1,4 +1,4 @@
-"""Orbits by name, as estimators and the command take them."""
+"""Orbits by name or import path, as estimators, the command and configurations take them."""
 
 from __future__ import annotations
 
@@ -25,17 +25,23 @@ NAMED: dict[str, Callable[[Shape], Orbit]] = {
 }
 
 
-def make_orbit(orbit: Any, shape: Shape) -> Orbit:
+def make_orbit(orbit: Any, shape: Shape, **settings: Any) -> Orbit:
     """
     :param orbit: a name of :data:`NAMED`, ``"package.module:Class"``, a class or function that makes an orbit from the
         shape, or an orbit.
     :param shape: (H, W, C) of the images.
+    :param settings: what else the class or function is given, by name.
     """
     if isinstance(orbit, Orbit):
         return deepcopy(orbit)  # training changes it, and what the user passed stays as it was
-    made = _maker(orbit)(shape)
+    try:
+        made = _maker(orbit)(shape, **settings)
+    except TypeError as error:  # the arguments do not fit
+        raise ValueError(
+            f"orbit = {orbit!r} cannot be made of shape {shape} and settings {settings}: {error}"
+        ) from error
     if not isinstance(made, Orbit):
-        raise TypeError(f"orbit = {orbit!r} makes a {type(made).__name__}, not an orbitgp.orbits.Orbit")
+        raise ValueError(f"orbit = {orbit!r} makes a {type(made).__name__}, not an orbitgp.orbits.Orbit")
     return made
 
 
@@ -52,4 +58,4 @@ def _maker(orbit: Any) -> Callable[[Shape], Any]:
             raise ValueError(f"orbit = {orbit!r} cannot be imported: {error}") from error
     if callable(orbit):
         return orbit
-    raise TypeError(f"orbit must be a name, an orbit, or what makes one from the images' shape, got {orbit!r}")
+    raise ValueError(f"orbit must be a name, an orbit, or what makes one from the images' shape, got {orbit!r}")

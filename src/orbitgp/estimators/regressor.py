@@ -39,7 +39,7 @@ class InvariantRegressor(RegressorMixin, InvariantEstimator):
             )
         Y = np.asarray(targets, np.float64).reshape(len(targets), -1)
         if not np.all(np.isfinite(Y)) or not np.all(Y.std(0) > 0):
-            raise ValueError("targets must be finite, and not all the same")
+            raise ValueError("targets must be finite, and not all the same, which takes more than one sample")
         self._flat = targets.ndim == 1
         self.offset_, self.scale_ = Y.mean(0), Y.std(0)
         self._fit(pixels, (Y - self.offset_) / self.scale_)

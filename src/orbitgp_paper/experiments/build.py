@@ -10,6 +10,7 @@ from gpflow.utilities import multiple_assign, parameter_dict
 
 from orbitgp import files, orbits
 from orbitgp.datasets import ImageData, Images, one_hot
+from orbitgp.estimators import orbit_names
 from orbitgp.fitting.loop import final_scheme
 from orbitgp.inducing import BasePoints, place
 from orbitgp.kernels import Invariant
@@ -48,6 +49,8 @@ def make_orbit(orbit: settings.Orbit, shape: tuple[int, int, int]) -> orbits.Orb
         return orbits.Identity()
     if isinstance(orbit, settings.ComposedOrbit):
         return orbits.Composed([make_orbit(part, shape) for part in orbit.parts])
+    if isinstance(orbit, settings.OwnOrbit):
+        return orbit_names.make_orbit(orbit.path, shape, **orbit.settings)
     return ORBITS[orbit.kind](shape, **orbit.model_dump(exclude={"kind"}, exclude_none=True))
 
 

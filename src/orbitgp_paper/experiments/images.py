@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import math
-import zipfile
 from pathlib import Path
 
 import numpy as np
 
 from orbitgp import files
 from orbitgp.datasets import ImageData, Images, images, mnist, parity, rotated
+from orbitgp.datasets.own_images import count_images
 from orbitgp_paper import sources
 from orbitgp_paper.spec import Dataset, OwnImages, ParityData, RotatedData, canonical
 
@@ -21,7 +21,7 @@ MNIST_SHAPE = (28, 28)
 def make_dataset(dataset: Dataset) -> ImageData:
     """Makes the images of a data set, or reads them."""
     if isinstance(dataset, OwnImages):
-        return images(dataset.path, dataset.test_fraction, dataset.seed)
+        return images(dataset.path, dataset.test_fraction, dataset.seed, dataset.labels)
     if isinstance(dataset, RotatedData):
         return rotated(dataset.seed, dataset.train, dataset.test)
     whole = mnist(dataset.folder)
@@ -32,11 +32,12 @@ def make_dataset(dataset: Dataset) -> ImageData:
 def dataset_digest(dataset: Dataset) -> str:
     """
     :return: 16 hexadecimal digits that stand for all that decides the images: the settings, the code that makes them,
-        and the bytes of the user's own file. (MNIST's files are the same in every folder: their sums are checked.)
+        and the bytes of the user's own files. (MNIST's files are the same in every folder: their sums are checked.)
     """
     total = hashlib.sha256((canonical(dataset) + sources.digest(__name__)).encode())
-    if isinstance(dataset, OwnImages):
-        with open(dataset.path, "rb") as file:
+    for name, path in _own_files(dataset):
+        total.update(name.encode())
+        with path.open("rb") as file:
             while part := file.read(2**20):
                 total.update(part)
     return total.hexdigest()[:16]
@@ -44,20 +45,12 @@ def dataset_digest(dataset: Dataset) -> str:
 
 def image_counts(dataset: Dataset) -> tuple[int, int, int]:
     """
-    :return: numbers of training images, of test images, and of values in each image. Of one's own file only the heads
-        of its arrays are read.
+    :return: numbers of training images, of test images, and of values in each image. Of one's own files only the heads
+        are read.
     """
-    if not isinstance(dataset, OwnImages):
-        return dataset.train, dataset.test, math.prod(MNIST_SHAPE)
-    try:
-        with zipfile.ZipFile(dataset.path) as archive:
-            count, *shape = _shape(archive, "images")
-            if "test_images.npy" in archive.namelist():
-                return count, _shape(archive, "test_images")[0], math.prod(shape)
-    except (KeyError, ValueError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{dataset.path}: expected an npz file with 'images': {error}") from error
-    test = round(dataset.test_fraction * count)
-    return count - test, test, math.prod(shape)
+    if isinstance(dataset, OwnImages):
+        return count_images(dataset.path, dataset.test_fraction)
+    return dataset.train, dataset.test, math.prod(MNIST_SHAPE)
 
 
 def write_dataset(path: Path, data: ImageData) -> None:
@@ -86,11 +79,15 @@ def read_dataset(path: Path) -> ImageData:
         raise files.DamagedFile(f"{path} does not hold a data set: {error}") from error
 
 
-def _shape(archive: zipfile.ZipFile, name: str) -> tuple[int, ...]:
-    """Shape of an array in a .npz, from its head."""
-    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-    with archive.open(f"{name}.npy") as file:
-        return readers[np.lib.format.read_magic(file)](file)[0]
+def _own_files(dataset: Dataset) -> list[tuple[str, Path]]:
+    """All files that the user's own images are in, those of a folder with their names, as these say the class."""
+    if not isinstance(dataset, OwnImages):
+        return []
+    path, labels = Path(dataset.path), [] if dataset.labels is None else [("", Path(dataset.labels))]
+    if not path.is_dir():
+        return [("", path), *labels]
+    members = sorted(file for file in path.rglob("*") if file.is_file())
+    return [(f"{file.relative_to(path).as_posix()}\0{file.stat().st_size}\0", file) for file in members]
 
 
 def _as_bytes(pixels: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ from orbitgp.models import InvariantSVGP
 from orbitgp_paper import sources
 from orbitgp_paper.experiments.build import build_model, recipe, targets
 from orbitgp_paper.runs.provenance import provenance
-from orbitgp_paper.spec import RunSpec, canonical, digest
+from orbitgp_paper.spec import RunSpec, canonical, digest, own_modules
 
 
 def train(
@@ -48,7 +48,7 @@ def train(
     """
     X, Y = data.train.inputs(np.float32), targets(spec, data, data.train)
     test = data.test.inputs(np.float32), targets(spec, data, data.test)
-    parts = (canonical(spec), sources.training_digest(), data_digest(X, Y, *test))
+    parts = (canonical(spec), sources.training_digest(*own_modules(spec.orbit)), data_digest(X, Y, *test))
     identity = hashlib.sha256("".join(parts).encode()).hexdigest()
     workplace = checkpoints / f"{spec.experiment}-{spec.variant}-seed{spec.seed}-{identity[:16]}"
     # the results' lock too: an edited specification has another workplace, and the same folder for its results

@@ -1,26 +1,20 @@
-"""Likelihoods of several classes: bounds against long averages, predictions, and trainings by natural steps."""
+"""Likelihoods of several classes: bounds against long averages, predictions, and natural steps."""
 
-import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
+from class_models import TILTED, WHOLE, D, K, M, N, labelled, likelihood_of, make_model
 from scipy.special import expit, log_softmax
 from scipy.stats import norm
 
 from orbitgp import orbits
-from orbitgp.fitting.loop import fit
 from orbitgp.fitting.scores import Tester, named_parameters
-from orbitgp.inducing import BasePoints
-from orbitgp.kernels import Invariant
 from orbitgp.likelihoods import (
     Batch,
     DirichletLabels,
-    IndependentGroups,
-    LogisticSoftmax,
     Moments,
     RecognitionNetwork,
     Softmax,
-    TiltTable,
     expected_log_density,
     logistic_softmax_sites,
     polya_gamma_bound,
@@ -29,25 +23,11 @@ from orbitgp.likelihoods import (
     softmax_bound,
 )
 from orbitgp.likelihoods.classes import normal_points
-from orbitgp.models import InvariantSVGP
 from orbitgp.optimizers.natural import NaturalPosterior, best_posterior
-from orbitgp.optimizers.recipe import NaturalRate, Recipe
-from orbitgp.optimizers.steps import Optimizer
-from orbitgp.schemes import FullOrbit, Groups
+from orbitgp.schemes import Groups
 
-N, D, K, M, WHOLE = 12, 9, 3, 6, 20
-TILTED = {"softmax": Softmax, "logistic_softmax": LogisticSoftmax}
 #: spreads of the means, and standard deviations of f
 GAUSSIANS = [(0.5, 0.3), (2.0, 0.5), (4.0, 1.0), (8.0, 3.0)]
-
-
-def likelihood_of(kind, tilt="groups", classes=K):
-    if kind == "dirichlet":
-        return DirichletLabels(classes)
-    outputs, real = TILTED[kind].local_numbers(classes)
-    if tilt == "network":
-        return TILTED[kind](classes, RecognitionNetwork(D, (5,), outputs, labels=classes, real=real))
-    return TILTED[kind](classes, TiltTable(WHOLE, outputs, real=real) if tilt == "table" else IndependentGroups())
 
 
 KINDS = [
@@ -257,25 +237,8 @@ def test_the_slope_is_that_of_the_log_density(kind):
 
 @pytest.fixture(scope="module")
 def data():
-    """Inputs [N, D], one-hot labels of a function that right angles leave alone, and the rows' numbers."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(N, D))
-    return X, np.eye(K)[np.digitize(X.sum(1), [-1.0, 1.0])], np.arange(N) + 3
-
-
-def make_model(likelihood, orbit=None, scheme=None, **settings):
-    rng = np.random.default_rng(1)
-    model = InvariantSVGP(
-        Invariant(gpflow.kernels.SquaredExponential(1.3, 2.0), orbits.RightAngles((3, 3)) if orbit is None else orbit),
-        likelihood,
-        BasePoints(rng.normal(size=(M, D))),
-        num_latent_gps=K,
-        scheme=FullOrbit() if scheme is None else scheme,
-        **{"num_data": WHOLE, "covariance": "per_output", "jitter": 1e-6} | settings,
-    )
-    model.q_mu.assign(rng.normal(size=model.q_mu.shape))
-    model.q_sqrt.assign(0.2 * np.tril(rng.normal(size=model.q_sqrt.shape)) + 0.6 * np.eye(M))
-    return model
+    """Inputs [N, D], one-hot labels, and the rows' numbers."""
+    return *labelled(), np.arange(N) + 3
 
 
 def bound_of_q(quadratic, model):
@@ -349,56 +312,6 @@ def test_natural_steps_of_each_output_lead_to_the_best_q(kind, tilt, data):
         best = model.elbo(data, seed=[0, 0])
     for gradient in tape.gradient(best, [model.q_mu.unconstrained_variable, model.q_sqrt.unconstrained_variable]):
         np.testing.assert_allclose(gradient, 0, atol=1e-6)
-
-
-@pytest.mark.parametrize(("kind", "tilt"), [("softmax", "groups"), ("logistic_softmax", "groups"), ("dirichlet", None)])
-def test_a_small_training_raises_the_bound_and_learns_the_classes(kind, tilt):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, D))
-    Y = np.eye(K)[np.digitize(X.sum(1), [-1.0, 1.0])]
-    model = make_model(likelihood_of(kind, tilt), scheme=Groups(2, 2), num_data=60)
-    model.q_mu.assign(np.zeros((M, K)))
-    rates = dict.fromkeys(("inducing", "kernel", "likelihood", "orbit"), 0.03)
-    recipe = Recipe("natural", steps=60, batch=30, rates=rates, natural=NaturalRate(0.3, 0.1), batches="hard")
-    fitted = fit(model, (X, Y), recipe, test=(X, Y), evaluations=3, final_samples=8)
-    bounds = [row["elbo"] for row in fitted.history.rows[1:]]
-    chance = 100 * (1 - Y.mean(0).max())
-    assert not fitted.diverged and bounds[-1] > bounds[0]
-    assert fitted.score.error < 0.8 * chance
-    mean, variance = model.predict_f(X)
-    probability = model.likelihood.predict_probability(mean, variance).numpy()
-    assert fitted.score.error == pytest.approx(100 * np.mean(probability.argmax(1) != Y.argmax(1)))
-    assert fitted.score.nll == pytest.approx(-np.mean(np.log(np.sum(Y * probability, axis=1))), rel=1e-6)
-
-
-def test_the_local_parameters_follow_q_from_step_to_step(data):
-    """At the optimum, q is the best for the local parameters that q itself asks for."""
-    X, Y, _ = data
-    model = make_model(likelihood_of("softmax"), num_data=N)
-    rates = dict.fromkeys(("inducing", "kernel", "likelihood", "orbit"), 0.0)
-    recipe = Recipe("natural", steps=30, batch=N, rates=rates, natural=NaturalRate(1.0, 1.0))
-    optimizer = Optimizer(model, (X, Y), recipe, seed=0)
-    optimizer.advance(tf.constant(30))
-    optimizer.write_back()
-    mean, root = best_posterior(model.quadratic(data, [0, 0]))
-    np.testing.assert_allclose(model.q_mu, mean, atol=1e-4)
-    np.testing.assert_allclose(model.q_sqrt, root, atol=1e-4)
-
-
-@pytest.mark.parametrize("kind", ["natural", "adam"])
-def test_a_step_that_xla_compiles_as_a_whole_is_the_same(kind, data):
-    found = []
-    for fused in (False, True):
-        model = make_model(likelihood_of("softmax"), orbits.GaussianNoise(D, 0.5), Groups(2, 2), num_data=N)
-        names = ("inducing", "kernel", "likelihood", "orbit", "variational")[: 5 if kind == "adam" else 4]
-        recipe = Recipe(kind, steps=4, batch=N, rates=dict.fromkeys(names, 0.01))
-        optimizer = Optimizer(model, data[:2], recipe, seed=0, fused=fused)
-        bound, finite = optimizer.advance(tf.constant(4))
-        optimizer.write_back()
-        assert finite
-        found.append([bound.numpy(), model.q_mu.numpy(), model.q_sqrt.numpy()])
-    for plain, compiled in zip(*found, strict=True):
-        np.testing.assert_allclose(compiled, plain, rtol=1e-6, atol=1e-8)
 
 
 def test_the_class_of_highest_probability_is_chosen(data):

@@ -88,3 +88,15 @@ def test_the_real_training_depends_on_the_model_and_not_on_figures() -> None:
     assert {"orbitgp/models.py", "orbitgp/files.py", "orbitgp_paper/runs/train.py"} <= found
     apart = ("orbitgp_paper/figures/", "orbitgp_paper/analysis/", "orbitgp_paper/experiments/toy")
     assert not [name for name in found if name.startswith((*apart, "orbitgp/insensitivity"))]
+
+
+def test_code_of_the_users_own_decides_too(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "users_orbits.py").write_text("angle = 1")
+    before = sources.training_digest("users_orbits")
+    assert before not in (sources.training_digest(), sources.training_digest("orbitgp.orbits"))
+    (tmp_path / "users_orbits.py").write_text("angle = 2")
+    assert sources.training_digest("users_orbits") != before
+    for module in ("nobodys", "nobodys.orbits", "sys"):
+        with pytest.raises(ModuleNotFoundError, match=f"Python finds no module {module}: install it"):
+            sources.training_digest(module)

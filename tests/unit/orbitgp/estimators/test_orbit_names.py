@@ -22,3 +22,9 @@ def test_an_orbit_is_copied_and_a_function_is_called():
     made = make_orbit(mine, SHAPE)
     assert isinstance(made, Orbit) and made is not mine and made.alpha is not mine.alpha
     assert make_orbit(lambda shape: mine, SHAPE) is mine
+
+
+def test_settings_go_to_what_makes_it_and_must_fit():
+    assert make_orbit("orbitgp.orbits:Rotation", SHAPE, alpha=20.0).alpha.numpy() == pytest.approx(20)
+    with pytest.raises(ValueError, match=r"cannot be made of shape \(6, 5, 3\) and settings {'angle': 20.0}"):
+        make_orbit("orbitgp.orbits:Rotation", SHAPE, angle=20.0)

@@ -66,6 +66,12 @@ PARTS = [{"kind": "right_angles"}, {"kind": "composed", "parts": [{"kind": "rota
         ),
         ({"kind": "right_angles"}, orbits.RightAngles, {}, 0),
         ({"kind": "quantised_rotation", "order": 5}, orbits.QuantisedRotation, {}, 0),
+        (
+            {"kind": "own", "path": "orbitgp.orbits:Rotation", "settings": {"alpha": 40, "trainable": False}},
+            orbits.Rotation,
+            {"alpha": 40},
+            0,
+        ),
         ({"kind": "composed", "parts": PARTS}, orbits.Composed, {"orbits[1].orbits[0].alpha": 20}, 1),
     ],
 )

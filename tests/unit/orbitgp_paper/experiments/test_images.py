@@ -58,6 +58,60 @@ def test_the_users_own_images_and_folder(mine: Path) -> None:
             make_dataset(dataset(kind, folder=str(mine.with_name("nowhere"))))
 
 
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Ten colour images of 5 × 4 pixels, of two classes."""
+    import tensorflow as tf
+
+    rng = np.random.default_rng(0)
+    for number in range(10):
+        path = tmp_path / "photos" / ("cat" if number % 2 else "dog") / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(tf.io.encode_png(rng.integers(0, 256, (5, 4, 3), np.uint8)).numpy())
+    return tmp_path / "photos"
+
+
+@pytest.fixture
+def idx_pair(tmp_path: Path) -> tuple[Path, Path]:
+    """Ten images of 3 × 2 pixels, and their labels."""
+    for name, array in (("images", np.arange(60, dtype=np.uint8).reshape(10, 3, 2)), ("labels", np.arange(10) % 2)):
+        head = bytes([0, 0, 8, array.ndim]) + b"".join(length.to_bytes(4, "big") for length in array.shape)
+        (tmp_path / f"{name}.idx").write_bytes(head + array.astype(np.uint8).tobytes())
+    return tmp_path / "images.idx", tmp_path / "labels.idx"
+
+
+def test_own_images_may_be_a_folder_or_idx_files(folder: Path, idx_pair: tuple[Path, Path]) -> None:
+    pictures = dataset("images", path=str(folder), test_fraction=0.3)
+    pair = dataset("images", path=str(idx_pair[0]), labels=str(idx_pair[1]), test_fraction=0.3)
+    for settings, shape, classes in ((pictures, (5, 4, 3), ("cat", "dog")), (pair, (3, 2, 1), (0, 1))):
+        made = make_dataset(settings)
+        assert made.train.shape == shape and made.classes == classes
+        assert image_counts(settings) == (len(made.train), len(made.test), np.prod(shape)) == (7, 3, np.prod(shape))
+    everything = datasets.read_labelled(folder)
+    rows = {(image.tobytes(), label) for image, label in zip(*everything, strict=True)}
+    made = make_dataset(pictures)
+    names = np.array(made.classes)
+    assert rows == {
+        (image.tobytes(), label)
+        for part in (made.train, made.test)
+        for image, label in zip(part.images, names[part.labels], strict=True)
+    }
+
+
+def test_a_digest_stands_for_every_file_and_for_the_folder_it_is_in(folder: Path, idx_pair: tuple[Path, Path]) -> None:
+    pictures = dataset("images", path=str(folder))
+    found = [dataset_digest(pictures)]
+    (folder / "cat" / "1.png").rename(folder / "dog" / "1.png")  # another class
+    found.append(dataset_digest(pictures))
+    (folder / "dog" / "1.png").write_bytes((folder / "dog" / "2.png").read_bytes())
+    found.append(dataset_digest(pictures))
+    pair = dataset("images", path=str(idx_pair[0]), labels=str(idx_pair[1]))
+    found.append(dataset_digest(pair))
+    idx_pair[1].write_bytes(idx_pair[1].read_bytes()[:-1] + b"\0")
+    found.append(dataset_digest(pair))
+    assert len(set(found)) == 5
+
+
 def test_counts_are_those_of_the_images(mine: Path, small_images: ImageData) -> None:
     both = mine.with_name("both.npz")
     with np.load(mine) as arrays:

@@ -1,0 +1,108 @@
+"""The user's own images as a data set: some to train on, some to test with."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from orbitgp import checks
+from orbitgp.datasets.containers import ImageData, Images
+from orbitgp.datasets.idx import shape_of_idx
+from orbitgp.datasets.image_files import image_size
+from orbitgp.datasets.own_files import AnyPath, format_of, image_paths, read_labelled
+from orbitgp.datasets.random_streams import stream
+from orbitgp.datasets.user_images import Labelled, labelled_images, npz_shape, open_npz
+
+COLOURS = 3  #: channels that an image file is taken to have before it is decoded
+
+
+def images(path: AnyPath, test_fraction: float = 0.2, seed: int = 0, labels: AnyPath | None = None) -> ImageData:
+    """Load images of any size with their labels.
+
+    They are in an npz file, in idx files, or in a folder with one sub-folder for each class, as
+    :func:`orbitgp.datasets.read_labelled` reads them. An npz file holds ``images``, [N, H, W] or [N, H, W, C], either
+    uint8 (divided by 255) or floating in [0, 1], and ``labels``, [N] integers or words of at least two classes. If it
+    holds ``test_images`` and ``test_labels`` too, these are the test set; otherwise, as for all other formats, some of
+    the images are set aside at random. Pickled objects are never loaded.
+
+    :param path: a file or a folder.
+    :param test_fraction: share of the images to set aside, above 0 and below 1; not used if the file has a
+        test set.
+    :param seed: fixes which images are set aside.
+    :param labels: the idx file of the labels, for an idx file of images; None for all others.
+    :return: labels 0 … K − 1, in the order of the user's labels, which ``classes`` keeps: those of a file with the
+        labels 3 and 7 are 0 and 1.
+    """
+    fraction = checks.number("test_fraction", test_fraction, least=0, most=1)
+    seed = checks.integer("seed", seed, least=0)
+    path = Path(path)
+    train, own_test = read_labelled(path, labels), _test_set(path)
+    train, test = _split(path, train, fraction, seed) if own_test is None else (train, own_test)
+    if train[0].shape[1:] != test[0].shape[1:]:
+        raise ValueError(
+            f"{path}: 'test_images' must be {train[0].shape[1:]} each, (height, width, channels), as 'images' are, "
+            f"not {test[0].shape[1:]}"
+        )
+    names = np.unique(train[1])
+    if len(names) < 2:
+        raise ValueError(
+            f"{path}: 'labels' must be of two classes at least, but all to train on are {names.tolist()[0]!r}"
+        )
+    if test[1].dtype.kind != names.dtype.kind or not np.isin(test[1], names).all():
+        raise ValueError(f"{path}: every label of the test set must be among those to train on, {names.tolist()}")
+    first, second = (Images(pixels, np.searchsorted(names, labels)) for pixels, labels in (train, test))
+    return ImageData(path.stem, first, second, tuple(names.tolist()))
+
+
+def _test_set(path: Path) -> Labelled | None:
+    """That of an npz file, if it has one."""
+    if format_of(path) != "npz":
+        return None
+    with open_npz(path) as archive:
+        has_one = "test_images" in archive or "test_labels" in archive
+        return labelled_images(path, archive, prefix="test_") if has_one else None
+
+
+def _split(path: Path, labelled: Labelled, fraction: float, seed: int) -> tuple[Labelled, Labelled]:
+    pixels, labels = labelled
+    count = round(fraction * len(pixels))
+    if not 0 < count < len(pixels):
+        raise ValueError(
+            f"{path}: expected enough images to split, but test_fraction {fraction:g} of {len(pixels)} "
+            f"leaves {len(pixels) - count} to train and {count} to test"
+        )
+    order = stream("images/split", seed).permutation(len(pixels))
+    train, test = order[count:], order[:count]
+    return (pixels[train], labels[train]), (pixels[test], labels[test])
+
+
+class Counts(NamedTuple):
+    """Numbers of images, and of the values in each."""
+
+    train: int
+    test: int
+    values: int
+
+
+def count_images(path: AnyPath, test_fraction: float = 0.2) -> Counts:
+    """What :func:`images` would return, from the heads of files alone; image files are taken for colour ones.
+
+    :param path: and
+    :param test_fraction: as for :func:`images`.
+    """
+    path, own_test = Path(path), None
+    if (found := format_of(path)) == "npz":
+        shape, own_test = npz_shape(path, "images"), npz_shape(path, "test_images")
+        if shape is None:
+            raise ValueError(f"{path}: expected an npz file with an array 'images'")
+        count, *size = shape
+    elif found == "idx":
+        count, *size = shape_of_idx(path)
+    else:
+        paths = image_paths(path)
+        count, size = len(paths), [*image_size(paths[0]), COLOURS]
+    test = round(test_fraction * count) if own_test is None else own_test[0]
+    return Counts(count - test if own_test is None else count, test, math.prod(size))
