@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from workspaces import ROOT, Workspace
 
+from orbitgp_paper.analysis.claims import read_claims
+
 PAGE = (ROOT / "docs" / "own-data.md").read_text(encoding="utf-8")
 CHANGES = re.findall(r"^### (.*?)\n.*?```diff\n(.*?)```", PAGE, flags=re.M | re.S)
 OWN = ("--config", "tier=own")
@@ -27,7 +29,7 @@ def trainings(experiment: str, variants: list[str], seeds: range) -> set[str]:
 
 def test_the_example_is_three_orbits_from_three_seeds_and_nothing_of_the_papers(with_images: Workspace):
     made = trainings("shapes", ["rbf", "rotation", "affine"], range(3))
-    assert with_images.work(*OWN) == made | {"dataset mine", "table shapes", "table runs", "claims"}
+    assert with_images.work(*OWN) == made | {"dataset mine", "table shapes", "table runs", "table monitor"}
 
 
 def test_images_that_are_not_there_are_named(bare: Workspace):
@@ -39,7 +41,7 @@ def test_changes_of_the_page_apply_and_add_what_it_says(with_images: Workspace):
         "A variant": trainings("shapes", ["fixed"], range(3)),
         "An experiment": trainings("few_points", ["affine"], range(1)) | {"table few_points"},
         "A figure": {"figure shapes"},
-        "A claim": set(),
+        "A claim": {"claims"},
     }
     assert [name for name, _ in CHANGES] == list(adds)
     before = with_images.work(*OWN)
@@ -49,4 +51,5 @@ def test_changes_of_the_page_apply_and_add_what_it_says(with_images: Workspace):
         assert after - before == adds[name], name
         assert before <= after
         before = after
-    assert "shapes_affine_helps" in (with_images.folder / "config/claims.yaml").read_text(encoding="utf-8")
+    [claim] = read_claims(with_images.folder / "my_claims.yaml")
+    assert claim["id"] == "shapes_affine_helps"

@@ -9,7 +9,7 @@ from workspaces import Workspace
 
 SMOKE = "config/smoke.yaml"
 TRAININGS = {"mnist": ("rbf", "rotation", "affine", "local"), "rotated": ("rbf", "rotation", "fixed")}
-FOLLOWS_EVERY_RUN = {"table runs", "claims"}
+FOLLOWS_EVERY_RUN = {"table runs", "table monitor", "claims"}
 OF_MNIST = {"table mnist", "table insensitivity", "figure fig4", "figure appendix_a"}
 
 
@@ -65,7 +65,8 @@ def test_the_library_reruns_trainings_and_measurements_and_makes_images_where_it
     workspace.comment(f"src/orbitgp/{file}")
     planned = [job.rule for job in workspace.plan()]
     assert planned.count("train_run") == 10 and planned.count("dataset") == images
-    assert {"toy", "samples", "insensitivity", "estimators", "table", "claims", "figure"} <= set(planned)
+    measured = {"toy", "toy_draws", "samples", "insensitivity", "estimators", "costs"}
+    assert measured | {"table", "claims", "figure"} <= set(planned)
 
 
 def test_order_and_dates_alone_rerun_nothing(workspace: Workspace):
@@ -96,10 +97,11 @@ def test_images_of_ones_own_and_an_experiment_of_ones_own_without_any_of_the_pap
     own = {"images": rng.integers(0, 256, (60, 8, 8), dtype=np.uint8), "labels": np.arange(60) % 3}
     np.savez(bare.folder / "mine.npz", **own)
     (bare.folder / "config/own.yaml").write_text(OWN)
-    chain = {"dataset mine", "train_run shapes/rbf/0", "table shapes", "table runs", "claims"}
+    chain = {"dataset mine", "train_run shapes/rbf/0", "table shapes", "table runs", "table monitor"}
     assert bare.work("--config", "tier=own") == chain
     bare.snakemake("--cores", "2", "--config", "tier=own", "--report-after-run", "--report", "report.html")
     assert "shapes" in (bare.folder / "results/own/tables/runs.md").read_text()
+    assert not (bare.folder / "results/own/claims.md").exists()  # it is not about the paper
     os.utime(bare.folder / "mine.npz")
     assert "Nothing to be done" in bare.dry_run("--config", "tier=own")
     np.savez(bare.folder / "mine.npz", images=255 - own["images"], labels=own["labels"])

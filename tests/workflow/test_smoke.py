@@ -9,7 +9,10 @@ import pandas as pd
 from workspaces import Workspace
 
 FIGURES = ("fig1", "fig2", "fig2_bound", "fig3", "fig4", "fig5", "appendix_a", "appendix_b")
-TABLES = ("toy", "toy_halves", "toy_bounds", "parity", "mnist", "rotated", "insensitivity", "estimators", "runs")
+TABLES = (
+    *("toy", "toy_halves", "toy_bounds", "toy_rates", "parity", "mnist", "rotated", "insensitivity", "estimators"),
+    *("costs", "monitor", "runs"),
+)
 
 
 def test_every_figure_table_and_verdict_is_there(smoke: Workspace):
@@ -59,7 +62,7 @@ def test_trainings_ask_for_the_gpu_there_is_and_for_memory_for_their_images(bare
 
 def test_targets(bare: Workspace):
     runs = {"dataset", "train_run"}
-    measured = {"toy", "insensitivity", "estimators"}
+    measured = {"toy", "toy_draws", "insensitivity", "estimators", "costs"}
     for target, rules in {"data": {"dataset"}, "train": runs, "tables": runs | measured | {"table", "claims"}}.items():
         assert {job.rule for job in bare.plan(target)} == rules | {target}
 
@@ -69,7 +72,7 @@ def test_it_says_how_far_it_is_and_what_came_out(smoke: Workspace):
     assert lines[0] == "Without a GPU: some 0.1 hours on two cores."
     assert sum(bool(re.match(r"\d+ of 10 trainings, \d running, \d+ %", line)) for line in lines) >= 5
     assert re.search(r"^ *rotation +2\.08 ± 0\.06 +[0-9.]+", "\n".join(lines), flags=re.M)
-    assert re.match(r"Claims of the paper: .*\d+ not measured.* \(results/smoke/claims\.md\)", lines[-3])
+    assert re.match(r"Claims: .*\d+ not measured.* \(results/smoke/claims\.md\)", lines[-3])
     assert lines[-1] == "The report, with all figures: results/smoke/report.html"
     assert re.match(
         r"All of it took .*; results/smoke/logs/run\.log and results/smoke/times\.csv have the times\.", took

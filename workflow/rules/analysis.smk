@@ -5,7 +5,7 @@
 rule tables:
     input:
         [f"{PATHS.table(name)}.{ending}" for name in TABLES for ending in ("csv", "md", "tex")],
-        [f"{PATHS.claims()}.{ending}" for ending in ("csv", "md")],
+        [f"{PATHS.claims()}.{ending}" for _ in CLAIMS for ending in ("csv", "md")],
 
 
 rule figures:
@@ -17,7 +17,12 @@ rule table:
     input:
         results=lambda wildcards: TABLES[wildcards.table],
         paper="config/paper_values.yaml",
-        code=code("orbitgp_paper.analysis.tables", "orbitgp_paper.runs.reading"),
+        code=code(
+            "orbitgp_paper.analysis.tables",
+            "orbitgp_paper.analysis.toy_rates",
+            "orbitgp_paper.analysis.monitor",
+            "orbitgp_paper.runs.reading",
+        ),
         script=f"{SCRIPTS}/table.py",
     output:
         csv=f"{PATHS.table('{table}')}.csv",
@@ -37,8 +42,8 @@ rule table:
 rule claims:
     input:
         tables=[f"{PATHS.table(name)}.csv" for name in TABLES],
-        claims="config/claims.yaml",
-        code=code("orbitgp_paper.analysis.claims", "orbitgp_paper.analysis.tables"),
+        claims=CLAIMS,
+        code=code("orbitgp_paper.analysis.verdicts", "orbitgp_paper.analysis.tables"),
         script=f"{SCRIPTS}/claims.py",
     output:
         csv=f"{PATHS.claims()}.csv",

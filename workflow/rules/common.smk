@@ -97,9 +97,12 @@ TABLES = with_sources(
         "toy": measured("toy", PATHS.toy("metrics.csv")),
         "toy_halves": measured("toy", PATHS.toy("halves.csv")),
         "toy_bounds": measured("toy", PATHS.toy("bounds.csv")),
+        "toy_rates": measured("toy_draws", PATHS.toy_draws()),
         **{experiment: results_of(experiment) for experiment in CONFIG.experiments},
         "insensitivity": INSENSITIVITY,
         "estimators": measured("estimators", PATHS.estimators()),
+        "costs": measured("costs", PATHS.costs()),
+        "monitor": results_of(),
         "runs": results_of(),
     }
 )
@@ -120,8 +123,11 @@ FIGURES = with_sources(
 def caption_of(name):
     """What stands over a table and over its page."""
     if name == "claims":
-        return f"What the paper says, and what the runs of size “{CONFIG.tier}” say of it."
+        return f"Claims of {CONFIG.claims}, and what the runs of size “{CONFIG.tier}” say of them."
     return "" if name == "settings" else caption(name, CONFIG)
+
+
+CLAIMS = [CONFIG.claims] if CONFIG.claims else []
 
 
 # --- the archive ---

@@ -20,6 +20,28 @@ rule toy:
         " > {log:q} 2>&1"
 
 
+use rule toy as toy_draws with:
+    output:
+        numbers=PATHS.toy_draws(),
+        settings=PATHS.toy_draws().with_name("config.yaml"),
+    log:
+        PATHS.log("toy_draws"),
+    params:
+        settings=canonical(CONFIG.toy_draws),
+        code=sources.digest("orbitgp_paper.experiments.toy_draws"),
+
+
+use rule toy as costs with:
+    output:
+        numbers=PATHS.costs(),
+        settings=PATHS.costs().with_name("config.yaml"),
+    log:
+        PATHS.log("costs"),
+    params:
+        settings=canonical(CONFIG.costs),
+        code=sources.digest("orbitgp_paper.experiments.costs"),
+
+
 use rule toy as estimators with:
     output:
         numbers=PATHS.estimators(),

@@ -1,7 +1,7 @@
 # Pages for Snakemake's own report, which `snakemake --report` makes of them and of the figures.
 PAGES = {
     **{name: [f"{PATHS.table(name)}.csv"] for name in TABLES},
-    "claims": [f"{PATHS.claims()}.csv"],
+    **{"claims": [f"{PATHS.claims()}.csv"] for _ in CLAIMS},
     "settings": [f"config/{CONFIG.tier}.yaml", *run_files(RUNS, "config.yaml")],
 }
 
@@ -14,7 +14,7 @@ rule pages:
 rule page:
     input:
         sources=lambda wildcards: PAGES[wildcards.page],
-        code=code("orbitgp_paper.analysis.formats"),
+        code=code("orbitgp_paper.analysis.verdicts"),
         script=f"{SCRIPTS}/page.py",
     output:
         report(

@@ -1,4 +1,4 @@
-"""Holds the paper's claims against the tables."""
+"""Holds claims against the tables."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from pathlib import Path
 
 from arguments import parse
 
-from orbitgp_paper.analysis.claims import judge, read_claims, write_claims
+from orbitgp_paper.analysis.claims import judge, read_claims
 from orbitgp_paper.analysis.formats import read_table
+from orbitgp_paper.analysis.verdicts import write_claims
 
 
 def main() -> None:

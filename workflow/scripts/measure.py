@@ -13,6 +13,8 @@ from arguments import parse
 from orbitgp import files
 from orbitgp.fitting.devices import prepare
 from orbitgp_paper import measured
+from orbitgp_paper.experiments import costs as cost
+from orbitgp_paper.experiments import toy_draws as many
 from orbitgp_paper.experiments.build import load_trained
 from orbitgp_paper.experiments.deviations import measure
 from orbitgp_paper.experiments.images import read_dataset
@@ -35,6 +37,16 @@ def toy(settings: Settings, output: Path) -> list[Path]:
     """Figure 2."""
     run_toy(settings, output.parent)
     return [output.with_name(name) for name in ("metrics.csv", "bounds.csv", "halves.csv", "surfaces.npz")]
+
+
+def toy_draws(settings: Settings, output: Path) -> list[Path]:
+    """Figure 2 with other functions and points."""
+    return write(many.measure(settings), output.with_name("draws.csv"))
+
+
+def costs(settings: Settings, output: Path) -> list[Path]:
+    """Kernel evaluations and seconds."""
+    return write(cost.measure(settings), output.with_name("costs.csv"))
 
 
 def samples(settings: Settings, output: Path, params: Path, images: Path) -> list[Path]:
@@ -63,7 +75,14 @@ def write(frame: pd.DataFrame, path: Path) -> list[Path]:
     return [path]
 
 
-MEASURE = {"toy": toy, "samples": samples, "insensitivity": insensitivity, "estimators": estimators}
+MEASURE = {
+    "toy": toy,
+    "toy_draws": toy_draws,
+    "samples": samples,
+    "insensitivity": insensitivity,
+    "estimators": estimators,
+    "costs": costs,
+}
 
 if __name__ == "__main__":
     main()

@@ -10,6 +10,7 @@ from arguments import parse
 
 from orbitgp import files
 from orbitgp_paper.analysis.formats import read_table, shown
+from orbitgp_paper.analysis.verdicts import claims_html
 
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
@@ -35,7 +36,9 @@ def main() -> None:
 
 
 def as_html(source: Path) -> str:
-    """A table as it reads; settings as they stand, folded away."""
+    """A table or verdicts as they read; settings as they stand, folded away."""
+    if source.name == "claims.csv":
+        return claims_html(read_table(source))
     if source.suffix == ".csv":
         with pd.option_context("display.max_colwidth", None):
             return str(shown(read_table(source)).to_html(index=False, border=0))

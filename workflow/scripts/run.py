@@ -22,6 +22,7 @@ import pandas as pd
 
 from orbitgp.files import write_csv
 from orbitgp_paper.analysis.formats import read_table, shown
+from orbitgp_paper.analysis.verdicts import count_verdicts
 from orbitgp_paper.config import Config, Paths, load
 from orbitgp_paper.experiments.images import image_counts
 from orbitgp_paper.machine import find_gpu, multi_process_service, trainings_at_a_time
@@ -35,7 +36,8 @@ AROUND = 20.0
 #: hours on the CPU beyond which one has to insist
 PATIENCE = 5.0
 
-COLOURS = {"holds": "32", "fails": "31", "not measured": "33"}
+#: of the terminal, for each verdict
+COLOURS = {"holds": "32", "exceeds": "36", "tie": "33", "fails": "31", "not measured": "90"}
 
 
 def main() -> int:
@@ -197,11 +199,10 @@ def summary(made: Paths, coloured: bool) -> str:
         frame = shown(read_table(table))
         with pd.option_context("display.width", 200, "display.max_columns", 6):
             parts.append(frame.iloc[:, 1:6].to_string(index=False))
-    counts = read_table(claims)["verdict"].value_counts()
-    said = [f"{number} {verdict}" for verdict, number in counts.items()]
-    if coloured:
-        said = [f"\033[{COLOURS[verdict]}m{text}\033[0m" for verdict, text in zip(counts.index, said, strict=True)]
-    parts.append(f"Claims of the paper: {', '.join(said)} ({made.claims()}.md)")
+    if claims.exists():
+        counts = count_verdicts(read_table(claims))
+        said = [f"\033[{COLOURS[verdict]}m{text}\033[0m" if coloured else text for verdict, text in counts]
+        parts.append(f"Claims: {', '.join(said)} ({made.claims()}.md)")
     return "\n\n".join([*parts, f"The report, with all figures: {made.report()}"])
 
 

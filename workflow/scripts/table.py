@@ -10,14 +10,18 @@ from arguments import parse
 
 from orbitgp_paper import measured
 from orbitgp_paper.analysis import formats, tables
+from orbitgp_paper.analysis.monitor import monitor_table
+from orbitgp_paper.analysis.toy_rates import toy_rates_table
 from orbitgp_paper.runs.reading import Runs, read_runs
 
 MEASURED: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "toy": tables.toy_table,
     "toy_halves": tables.toy_table,
     "toy_bounds": tables.toy_bounds_table,
+    "toy_rates": toy_rates_table,
     "insensitivity": tables.insensitivity_table,
     "estimators": tables.estimators_table,
+    "costs": tables.costs_table,
 }
 
 
@@ -39,6 +43,8 @@ def from_runs(name: str, runs: Runs, paper: Path) -> pd.DataFrame:
     """The table of an experiment, or of all runs."""
     if name == "runs":
         return tables.runs_table(runs.finals)
+    if name == "monitor":
+        return monitor_table(runs.finals, runs.metrics)
     if name == "mnist":
         return tables.mnist_table(runs.finals, tables.read_paper_values(paper))
     if name == "parity":

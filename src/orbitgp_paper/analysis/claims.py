@@ -1,9 +1,19 @@
 """
-The paper's claims, each a predicate over the tables, and what the results say of it.
+Claims, each a predicate over the tables, and what the results say of it.
 
-A claim compares numbers of the tables (:mod:`orbitgp_paper.analysis.references`) with each other or with constants.
-Where the left side has a pattern, the comparison must hold for all rows that fit, and the same pattern on the right
-stands for the same value. Nothing here is ever evaluated as code.
+A claim compares numbers of the tables (:mod:`orbitgp_paper.analysis.numbers`) with each other or with constants. Where
+the left side has a pattern, the comparison must hold for all rows that fit, and the same pattern on the right stands
+for the same value. Nothing here is ever evaluated as code.
+
+============  =========================================================================================================
+verdict       when
+============  =========================================================================================================
+holds         its comparisons are true, and other seeds would not turn them round (Welch's t)
+exceeds       it does not hold, and its own ``exceeds`` is true beyond noise: the results are better than it says
+tie           none of its comparisons is false beyond noise, and some are within it
+fails         none of these
+not measured  a number that it asks for is not there, or what it is ``given`` was not run
+============  =========================================================================================================
 """
 
 from __future__ import annotations
@@ -12,240 +22,227 @@ import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
-from scipy.stats import ttest_ind_from_stats
 
-from orbitgp import files
-from orbitgp_paper.analysis.formats import beside, markdown, markdown_table, write_csv
-from orbitgp_paper.analysis.references import NotThere, Reference, Tables, decided, look_up, matching, parse
+from orbitgp_paper.analysis.numbers import Number, Side, column_words, find, p_value, read_side
+from orbitgp_paper.analysis.references import NotThere, Reference, Tables, decided, matching, parse
 from orbitgp_paper.yaml_files import read_yaml
 
-COLUMNS = ("claim", "where", "verdict", "evidence", "reading")
-VERDICTS = {"holds": "hold", "fails": "fail", "not measured": "not measured"}  # and how many of them are called
+#: what a claim may have; its verdicts are asked of the last five
+KEYS = ("id", "claim", "section", "where", "figure", "reading", "cause", "given", "all", "any", "same_best", "exceeds")
+NEEDED = ("id", "claim", "section", "where")
+COLUMNS = ("id", "section", "where", "claim", "verdict", "evidence", "cause", "reading", "figure", "numbers")
 
-#: each sign with its comparison, how the evidence writes it, and what it writes where the comparison fails
-SIGNS: dict[str, tuple[Callable[[float, float], bool], str, str]] = {
-    "<": (operator.lt, "<", "≥"),
-    "<=": (operator.le, "≤", ">"),
-    ">": (operator.gt, ">", "≤"),
-    ">=": (operator.ge, "≥", "<"),
+HOLDS, EXCEEDS, TIE, FAILS, NOT_MEASURED = VERDICTS = ("holds", "exceeds", "tie", "fails", "not measured")
+
+#: each sign with its comparison; how numbers write it, and its opposite; how a sentence says it of a limit, and of two
+SIGNS: dict[str, tuple[Callable[[float, float], bool], str, str, str, str]] = {
+    "<": (operator.lt, "<", "≥", "below", "lower"),
+    "<=": (operator.le, "≤", ">", "at most", "lower"),
+    ">": (operator.gt, ">", "≤", "above", "higher"),
+    ">=": (operator.ge, "≥", "<", "at least", "higher"),
 }
 
 MANY = 4  # a comparison of more rows than these is summed up in the evidence
-TIE = 0.05  # means whose difference has a larger p-value are called a tie
+NOISE = 0.05  # means whose difference has a larger p-value are within noise of each other
 
 
-@dataclass(frozen=True)
-class Side:
-    """One side of a comparison: ``times`` · number + ``plus``, or ``plus`` alone."""
+class State(Enum):
+    """What a comparison came to."""
 
-    reference: Reference | None
-    times: float = 1.0
-    plus: float = 0.0
+    TRUE = "true"
+    FALSE = "false"
+    NOISE = "within noise"
+    UNKNOWN = "not measured"
 
 
-@dataclass(frozen=True)
-class Number:
-    """
-    A side's value and how the evidence says it. Of a mean over seeds also their number and their standard deviation
-    (NaN: not known); a number that is no mean is as exact as a constant.
-    """
+class Sentence(NamedTuple):
+    """Such that those which begin and end alike can be said as one."""
 
-    value: float
-    said: str
-    seeds: int = 2
-    std: float = 0.0
+    start: str
+    middle: str
+    end: str = ""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Whether something holds (None: not measured), why, and by how much of the larger number."""
+    """
+    What a comparison came to, its numbers as a machine has them and as a person says them, and by how much of the
+    larger number it is true.
+    """
 
-    holds: bool | None
-    evidence: str
+    state: State
+    numbers: str
+    words: tuple[Sentence, ...]
     slack: float = math.inf
 
 
 def read_claims(path: Path) -> list[dict[str, Any]]:
-    """Reads ``claims.yaml``, whose head says what a claim is made of."""
-    return list(read_yaml(path))
+    """Reads a file of claims; the head of ``config/claims.yaml`` says what a claim is made of."""
+    claims = list(read_yaml(path))
+    for place, claim in enumerate(claims):
+        name = claim.get("id", f"number {place + 1}")
+        if missing := [key for key in NEEDED if key not in claim]:
+            raise ValueError(f"{path}: the claim {name} has no {missing[0]!r}")
+        if unknown := sorted(set(claim) - set(KEYS)):
+            raise ValueError(f"{path}: the claim {name} has {unknown[0]!r}; expected {', '.join(KEYS)}")
+        if wrong := sorted(set(claim.get("cause", {})) - set(VERDICTS)):
+            raise ValueError(f"{path}: the claim {name} has a cause for {wrong[0]!r}; verdicts: {', '.join(VERDICTS)}")
+    return claims
 
 
 def judge(claims: Sequence[Mapping[str, Any]], tables: Tables) -> pd.DataFrame:
     """
     :param claims: as :func:`read_claims` makes them.
     :param tables: by name. What is not there, or is blank, was not measured.
-    :return: a row for each claim: claim, where, verdict (holds, fails or not measured), evidence, reading.
+    :return: a row for each claim: id, section, where, claim, verdict, evidence in words, cause of a verdict other than
+        holds, reading, figure, and numbers, which is the evidence by the names that the tables have for it.
     """
     rows = []
     for claim in claims:
         try:
-            verdict, evidence = _verdict(claim, tables)
+            verdict, outcomes = _verdict(claim, tables)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"the claim {claim['id']} cannot be judged: {error}") from error
-        rows.append([claim["claim"], claim["where"], verdict, evidence, claim.get("reading", "")])
+        words = _said([sentence for outcome in outcomes for sentence in outcome.words])
+        numbers = "; ".join(outcome.numbers for outcome in outcomes)
+        cause, reading = claim.get("cause", {}).get(verdict, ""), claim.get("reading", "")
+        named = [claim[key] for key in ("id", "section", "where", "claim")]
+        rows.append([*named, verdict, words, cause, reading, claim.get("figure", ""), numbers])
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def write_claims(verdicts: pd.DataFrame, stem: Path, caption: str) -> list[Path]:
-    """
-    :param verdicts: as :func:`judge` makes them.
-    :param stem: path of the files without their endings.
-    :return: the files, ``.csv`` and ``.md``.
-    """
-    counts = ", ".join(f"{(verdicts['verdict'] == verdict).sum()} {many}" for verdict, many in VERDICTS.items())
-    rows = [[str(cell) for cell in row] for row in verdicts.itertuples(index=False, name=None)]
-    text = f"{markdown(caption)} Of {len(verdicts)} claims: {counts}.\n\n"
-    write_csv(verdicts, beside(stem, ".csv"))
-    files.write_text(beside(stem, ".md"), text + markdown_table(COLUMNS, rows, [False] * len(COLUMNS)))
-    return [beside(stem, ".csv"), beside(stem, ".md")]
-
-
-def _verdict(claim: Mapping[str, Any], tables: Tables) -> tuple[str, str]:
-    """:return: verdict and evidence"""
-    if "unmeasured" in claim:
-        return "not measured", claim["unmeasured"]
+def _verdict(claim: Mapping[str, Any], tables: Tables) -> tuple[str, list[Outcome]]:
+    """:return: the verdict, and what it rests on"""
+    needs = [_outcome(entry, tables) for entry in claim.get("given", [])]
+    if unmet := [need for need in needs if need.state is not State.TRUE]:
+        return NOT_MEASURED, unmet
+    outcomes = [_outcome(entry, tables) for entry in claim.get("all", [])]
     if "same_best" in claim:
         ends = claim["same_best"]
-        outcomes = [_same_best(parse(ends["lowest"]), parse(ends["highest"]), tables)]
-    else:
-        outcomes = [_outcome(entry, tables) for entry in claim["all" if "all" in claim else "any"]]
-    evidence = "; ".join(outcome.evidence for outcome in outcomes)
-    needs = [_outcome(entry, tables) for entry in claim.get("given", [])]
-    if unmet := [need.evidence for need in needs if not need.holds]:
-        return "not measured", f"what it is about was not run: {'; '.join(unmet)} (here: {evidence})"
-    found = [outcome.holds for outcome in outcomes]
-    if "any" in claim and True in found:
-        return "holds", evidence
-    if None in found:
-        return "not measured", evidence
-    return ("fails" if False in found else "holds"), evidence
+        outcomes.append(_same_best(parse(ends["lowest"]), parse(ends["highest"]), tables))
+    found = _all([outcome.state for outcome in outcomes]) if outcomes else State.TRUE
+    if "any" in claim:
+        options = [_outcome(entry, tables) for entry in claim["any"]]
+        found = _all([found, _any([option.state for option in options])])
+        outcomes += options
+    if not outcomes:
+        raise ValueError("it compares nothing: it needs one of all, any, same_best")
+    better = [_outcome(entry, tables) for entry in claim.get("exceeds", [])]
+    if found in (State.NOISE, State.FALSE) and better and _all([own.state for own in better]) is State.TRUE:
+        return EXCEEDS, [outcome for outcome in outcomes if outcome.state is not State.FALSE] + better
+    return {State.TRUE: HOLDS, State.NOISE: TIE, State.FALSE: FAILS, State.UNKNOWN: NOT_MEASURED}[found], outcomes
+
+
+def _all(states: Sequence[State]) -> State:
+    """:return: what is known of all being true: the first of these that one of them is"""
+    order = (State.UNKNOWN, State.FALSE, State.NOISE, State.TRUE)
+    return next(state for state in order if state in states)
+
+
+def _any(states: Sequence[State]) -> State:
+    order = (State.TRUE, State.UNKNOWN, State.NOISE, State.FALSE)
+    return next(state for state in order if state in states)
 
 
 def _outcome(entry: Any, tables: Tables) -> Outcome:
     """:return: that of one comparison, for all rows that it speaks of"""
-    left, right = _side(entry[0]), _side(entry[2])
+    left, right = read_side(entry[0]), read_side(entry[2])
     assert left.reference is not None
     try:
         rows = matching(left.reference, tables)
     except NotThere as missing:
-        return Outcome(None, str(missing))
+        return _missing(missing)
     outcomes = []
     for row in rows:
         other = right.reference and decided(right.reference, left.reference, row)
-        own = Side(left.reference.at(row), left.times, left.plus)
-        outcomes.append(_compare(own, entry[1], Side(other, right.times, right.plus), tables))
+        own = Side(left.reference.at(row), left.times, left.plus, left.stds)
+        outcomes.append(_compare(own, entry[1], Side(other, right.times, right.plus, right.stds), tables))
     return _together(outcomes)
 
 
 def _together(outcomes: Sequence[Outcome]) -> Outcome:
     """:return: what several outcomes say; of many, the one that decides"""
-    missing = [outcome for outcome in outcomes if outcome.holds is None]
-    if missing:
-        return Outcome(None, "; ".join(outcome.evidence for outcome in missing[:MANY]))
-    held = sum(bool(outcome.holds) for outcome in outcomes)
-    all_held = held == len(outcomes)
+    state = _all([outcome.state for outcome in outcomes])
+    deciding = [outcome for outcome in outcomes if outcome.state is state]
+    if state is State.UNKNOWN:
+        outcomes = deciding[:MANY]
     if len(outcomes) <= MANY:
-        return Outcome(all_held, "; ".join(outcome.evidence for outcome in outcomes))
+        numbers = "; ".join(outcome.numbers for outcome in outcomes)
+        return Outcome(state, numbers, tuple(sentence for outcome in outcomes for sentence in outcome.words))
+    held = sum(outcome.state is State.TRUE for outcome in outcomes)
     nearest = min(outcomes, key=lambda outcome: outcome.slack)
-    which = "the nearest to failing" if all_held else "the worst"
-    return Outcome(all_held, f"true of {held} among {len(outcomes)}, {which}: {nearest.evidence}")
+    said = f"true of {held} among {len(outcomes)}, {'the nearest to failing' if state is State.TRUE else 'the worst'}: "
+    return Outcome(state, said + nearest.numbers, (Sentence("", said + _said(nearest.words)),))
 
 
-def _side(value: Any) -> Side:
-    if isinstance(value, str):
-        return Side(parse(value))
-    if isinstance(value, Mapping):
-        return Side(parse(value["of"]), float(value.get("times", 1.0)), float(value.get("plus", 0.0)))
-    return Side(None, 0.0, float(value))
+def _said(sentences: Sequence[Sentence]) -> str:
+    """:return: all of them, those that begin and end alike as one: “angle 133.0° (a), 133.4° (b), not below 99°”"""
+    said: dict[tuple[str, str], list[str]] = {}
+    for start, middle, end in sentences:
+        said.setdefault((start, end), []).append(middle)
+    return "; ".join(start + ", ".join(dict.fromkeys(middles)) + end for (start, end), middles in said.items())
 
 
 def _compare(left: Side, sign: str, right: Side, tables: Tables) -> Outcome:
     try:
-        first, second = _value(left, tables), _value(right, tables)
+        first = find(left, tables)
+        second = find(right, tables, against=first.column)
     except NotThere as missing:
-        return Outcome(None, str(missing))
+        return _missing(missing)
     a, b = first.value, second.value
-    compare, written, opposite = SIGNS[sign]
-    holds = compare(a, b)
+    compare, written, opposite = SIGNS[sign][:3]
+    holds, p = compare(a, b), p_value(first, second)
+    state = State.NOISE if p is not None and p > NOISE else State.TRUE if holds else State.FALSE
     scale = max(abs(a), abs(b)) or 1.0
     slack = (b - a if sign.startswith("<") else a - b) / scale if math.isfinite(scale) else math.inf * (2 * holds - 1)
-    said = f"{first.said} {written if holds else opposite} {second.said}{_tie(first, second)}"
-    return Outcome(holds, said, slack)
+    tie = f" (a tie: Welch's t, p = {p:.2g})" if p is not None and state is State.NOISE else ""
+    numbers = f"{first.machine} {written if holds else opposite} {second.machine}{tie}"
+    return Outcome(state, numbers, (_sentence(first, sign, second, state, tie),), slack)
 
 
-def _tie(first: Number, second: Number) -> str:
-    """
-    Of means whose order other seeds may well turn round, by Welch's t test: the verdict stays, and the reader is told.
-    Beside a constant, whose deviation is 0, it is the t test of one sample.
-    """
-    known = min(first.seeds, second.seeds) >= 2 and math.isfinite(first.std + second.std)
-    if not known or first.std == second.std == 0.0:
-        return ""
-    p = ttest_ind_from_stats(
-        first.value, first.std, first.seeds, second.value, second.std, second.seeds, equal_var=False
-    ).pvalue
-    return f" (a tie: Welch's t, p = {p:.2g})" if p > TIE else ""
+def _sentence(first: Number, sign: str, second: Number, state: State, tie: str) -> Sentence:
+    """“error 1.24 ± 0.02 % (affine) against 2.08 ± 0.02 % (RBF)”, “angle 133.0° (from 20°), not at most 103.5°”"""
+    limit, direction = SIGNS[sign][3:]
+    name = second.name if second.name != first.name else ""
+    words = f"{column_words(second.column)} " if second.column not in ("", first.column) else ""
+    if second.name and not second.recipe:
+        other = f" against {words}{second.text}" + (f" ({name})" if name else "")
+        other += f", not {direction}" if state is State.FALSE else ""
+    else:
+        made = f" ({second.recipe}{f' of {name}' if name else ''})" if second.recipe else ""
+        other = f", {'not ' if state is State.FALSE else ''}{limit} {second.text}{made}"
+    if first.draws:
+        return Sentence(f"{first.name}: in ", first.text, other + tie)
+    return Sentence(f"{column_words(first.column)} ", f"{first.text} ({first.name})", other + tie)
 
 
 def _same_best(lowest: Reference, highest: Reference, tables: Tables) -> Outcome:
-    """Whether the row with the lowest of one number has the highest of the other."""
+    """Whether the row with the highest of one number has the lowest of the other, beyond noise."""
     try:
         rows = matching(lowest, tables)
         if len(rows) < 2:
             raise NotThere(f"{lowest} is {len(rows)} row; to choose takes two")
-        low, high = ({row: _value(Side(of.at(row)), tables) for row in rows} for of in (lowest, highest))
+        low, high = ({row: find(Side(of.at(row)), tables) for row in rows} for of in (lowest, highest))
     except NotThere as missing:
-        return Outcome(None, str(missing))
+        return _missing(missing)
     best, next_best = sorted(low, key=lambda row: low[row].value)[:2]
-    chosen, next_chosen = sorted(high, key=lambda row: -high[row].value)[:2]
-    said = (
-        f"of {len(rows)}, the lowest is {low[best].said}{_tie(low[best], low[next_best])}, "
-        f"the highest {high[chosen].said}{_tie(high[chosen], high[next_chosen])}"
-    )
-    return Outcome(best == chosen, said)
+    chosen = max(high, key=lambda row: high[row].value)
+    rival = next_best if chosen == best else best
+    p = p_value(low[chosen], low[rival])
+    state = State.NOISE if p is not None and p > NOISE else State.TRUE if chosen == best else State.FALSE
+    tie = f" (a tie: Welch's t, p = {p:.2g})" if p is not None and state is State.NOISE else ""
+    numbers = f"of {len(rows)}, the highest is {high[chosen].machine}; "
+    numbers += f"{low[chosen].machine} against {low[rival].machine}{tie}"
+    said = f"of {len(rows)}, the highest {column_words(highest.column)} is {high[chosen].text} ({high[chosen].name}); "
+    said += f"its {column_words(lowest.column)} {low[chosen].text} against {low[rival].text} ({low[rival].name})"
+    said += (", not lower" if state is State.FALSE else "") + tie
+    return Outcome(state, numbers, (Sentence("", said),))
 
 
-def _value(side: Side, tables: Tables) -> Number:
-    if side.reference is None:
-        return Number(side.plus, _say(side.plus))
-    row = look_up(side.reference, tables)
-    number = float(row[side.reference.column])
-    if math.isnan(number):
-        raise NotThere(f"{side.reference} is blank{_diverged(row)}")
-    seeds, std = _spread(side.reference.column, row)
-    said = f"{side.reference} {_say(number)}{_say_spread(seeds, std)}{_diverged(row)}"
-    value = side.times * number + side.plus
-    if side.times != 1.0:
-        said = f"{_say(side.times)} × {said}"
-    if side.plus != 0.0:
-        said += f" {'+' if side.plus > 0 else '−'} {_say(abs(side.plus))}"
-    said = said if value == number else f"{said} = {_say(value)}"
-    return Number(value, said, seeds, abs(side.times) * std) if seeds else Number(value, said)
-
-
-def _say(number: float) -> str:
-    return f"{number:,.0f}" if math.isfinite(number) and abs(number) >= 10_000 else f"{number:.4g}"
-
-
-def _spread(column: str, row: pd.Series) -> tuple[int, float]:
-    """:return: over how many seeds a mean is taken (0: it is none), and the standard deviation beside it (NaN: none)"""
-    if not column.endswith("_mean") or "n_seeds" not in row:
-        return 0, math.nan
-    return int(row["n_seeds"]), float(row.get(f"{column.removesuffix('_mean')}_std", math.nan))
-
-
-def _say_spread(seeds: int, std: float) -> str:
-    if seeds < 2:
-        return " (one seed)" if seeds else ""
-    if math.isnan(std):
-        return f" ({seeds} seeds)"
-    return f" ± {std:,.0f} ({seeds} seeds)" if std >= 10 else f" ± {std:.2g} ({seeds} seeds)"
-
-
-def _diverged(row: pd.Series) -> str:
-    count = row.get("n_diverged", 0)
-    return f" ({int(count)} of {int(row['n_seeds'])} diverged)" if count > 0 else ""
+def _missing(missing: NotThere) -> Outcome:
+    return Outcome(State.UNKNOWN, str(missing), (Sentence("", str(missing)),))

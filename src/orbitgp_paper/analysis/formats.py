@@ -48,6 +48,14 @@ HEADINGS = {
     "z": "|bias| in std. errors",
     "std": "std. deviation",
     "cost": "kernel evaluations",
+    "evaluations": "kernel evaluations",
+    "growth": "their growth with size, exponent",
+    "seconds_growth": "its growth with size, exponent",
+    "rate": "of all draws, %",
+    "rate_std_error": "its std. error",
+    "n_draws": "draws",
+    "in_figure": "in the figure's draw",
+    "rank": "Spearman's ρ of bound and error",
     "late_rise": "last tenth over the one before, nats",
     "event_kinds": "which",
     "wall_s": "wall time, s",
@@ -57,13 +65,14 @@ NATS = ("elbo", "elbo_std_error", "late_rise", "log_marginal_likelihood", "first
 DECIMALS = {
     **dict.fromkeys(("error", "test_error", "paper"), 2),
     **dict.fromkeys(("nll", "test_nll", "train_rmse", "test_rmse", "rmse", "std_ratio"), 3),
-    **dict.fromkeys(("angle", "angle_min", "angle_max"), 1),
-    **dict.fromkeys(("alpha_true", "start", "wall_s", "peak_memory_mb"), 0),
+    **dict.fromkeys(("angle", "angle_min", "angle_max", "rate", "rate_std_error"), 1),
+    **dict.fromkeys(("rank", "paper_error", "paper_std", "error_std"), 2),
+    **dict.fromkeys(("alpha_true", "start", "wall_s", "peak_memory_mb", "evaluations"), 0),
     "z": 1,
 }
 
 #: what only the CSV has
-HIDDEN = ("commit", "dirty", "label_text")
+HIDDEN = ("commit", "dirty", "label_text", "statement")
 
 LATEX = {
     "\\": r"\textbackslash{}",
@@ -118,6 +127,20 @@ def read_table(path: Path) -> pd.DataFrame:
         raise files.DamagedFile(f"{path} is not a table: {error}") from error
 
 
+def heading(column: str) -> str:
+    """What a column is called, with its unit after a comma."""
+    return HEADINGS.get(column, column.replace("_", " "))
+
+
+def read_number(column: str, value: Any, scale: Any = None) -> str:
+    """
+    A number as a table shows it.
+
+    :param scale: the number that decides how many decimals ``value`` is given; its own size, unless told.
+    """
+    return _read(column, value, value if scale is None else scale)
+
+
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]], numeric: Sequence[bool]) -> str:
     """
     :param numeric: columns to be aligned on the right.
@@ -152,7 +175,7 @@ def _shown(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[bool]]:
             continue
         spread = "paper_std" if name == "paper_error" else f"{base}_std"
         spreads = frame[spread] if spread in frame and base != name else [math.nan] * len(frame)
-        head.append(HEADINGS.get(base, base.replace("_", " ")))
+        head.append(heading(base))
         columns.append([_with_spread(base, value, std) for value, std in zip(frame[name], spreads, strict=True)])
         numeric.append(pd.api.types.is_numeric_dtype(frame[name]) and not pd.api.types.is_bool_dtype(frame[name]))
     return pd.DataFrame(list(zip(*columns, strict=True)), columns=head), numeric

@@ -20,8 +20,11 @@ KEYS = {
     "toy": ("model",),
     "toy_halves": ("model", "seen"),
     "toy_bounds": ("model", "inducing"),
+    "toy_rates": ("statement",),
     "insensitivity": ("variant", "view", "threshold"),
     "estimators": ("estimator", "shared", "samples", "quantity"),
+    "costs": ("quantity", "size"),
+    "monitor": ("experiment", "variant"),
     "runs": ("experiment", "variant", "seed"),
 }
 EXTREMES: dict[str, Callable[[pd.Series], Any]] = {"min": pd.Series.min, "max": pd.Series.max}

@@ -21,11 +21,14 @@ TITLES = {
     "toy": "Fig. 2: a symmetric function, learned by a GP that knows the symmetry and by one that does not.",
     "toy_halves": "Fig. 2: what the points on one side of the diagonal tell of those on the other.",
     "toy_bounds": "Fig. 2: the variational bound beside the exact log marginal likelihood.",
+    "toy_rates": "Fig. 2: what is said of it, in other draws of function and points.",
     "parity": "Fig. 3: odd against even digits, rotated by up to the true angle. Learned angle, test error and bound.",
     "mnist": "Fig. 4: MNIST. Test error and bound, beside the paper's errors.",
     "rotated": "Fig. 5: digits rotated by any angle (generated here, not the public files). Test error and bound.",
     "insensitivity": "Appendix A: how often a trained model deviates under its own orbit, and the lemma's bound.",
     "estimators": "Appendix B: bias and spread of each estimator against the exact value of the whole orbit.",
+    "costs": "Sections 4.3 and B.2.1: kernel evaluations and seconds, as the orbit or the number of draws grows.",
+    "monitor": "Section 5.2: does a higher bound on the training data go with a lower test error?",
     "runs": "Every training.",
 }
 
@@ -132,6 +135,19 @@ def estimators_table(measured: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
+def costs_table(measured: pd.DataFrame) -> pd.DataFrame:
+    """
+    :param measured: columns quantity, size, evaluations, seconds.
+    :return: these, and ``growth`` and ``seconds_growth``: the exponents by which they grew since the size before.
+    """
+    table = measured[["quantity", "size", "evaluations", "seconds"]].sort_values(["quantity", "size"])
+    table = table.reset_index(drop=True)
+    logs = table[["size", "evaluations", "seconds"]].transform(np.log).groupby(table["quantity"]).diff()
+    table["growth"] = (logs["evaluations"] / logs["size"]).round(9)
+    table["seconds_growth"] = logs["seconds"] / logs["size"]
+    return table
+
+
 def runs_table(finals: pd.DataFrame) -> pd.DataFrame:
     """A row for each run: what it was, how it ended, how long it took on what, and its parameters."""
     parameters = sorted(str(name) for name in finals.columns if "." in str(name))
@@ -149,6 +165,10 @@ def caption(name: str, config: Config) -> str:
         sizes = _sizes(config, name)
     elif config.toy and name in ("toy", "toy_halves", "toy_bounds"):
         sizes = f"{config.toy.train} training points"
+    elif config.toy_draws and name == "toy_rates":
+        sizes = f"{config.toy_draws.draws:,} draws of {config.toy_draws.train} training points"
+    elif config.costs and name == "costs":
+        sizes = f"{config.costs.images:,} images, {config.costs.inducing:,} inducing points"
     elif config.insensitivity and name == "insensitivity":
         block = config.insensitivity
         sizes = f"{block.images:,} test images of {block.experiment}, seed {block.seed}"

@@ -37,6 +37,10 @@ class Paths:
         """A file of the toy."""
         return self.root / "runs" / "toy" / file
 
+    def toy_draws(self) -> Path:
+        """The toy's numbers for many functions and points."""
+        return self.root / "runs" / "toy_draws" / "draws.csv"
+
     def samples(self) -> Path:
         """Draws from the learned orbit, for figure 1."""
         return self.root / "runs" / "samples" / "samples.npz"
@@ -48,6 +52,10 @@ class Paths:
     def estimators(self) -> Path:
         """Appendix B, measured."""
         return self.root / "runs" / "estimators" / "estimators.csv"
+
+    def costs(self) -> Path:
+        """Kernel evaluations and seconds, measured."""
+        return self.root / "runs" / "costs" / "costs.csv"
 
     def table(self, name: str) -> Path:
         """A table, without the ending."""

@@ -33,7 +33,10 @@ Even = Annotated[int, Field(ge=2, le=1024, multiple_of=2)]
 NOT_TIERS = ("claims", "paper_values")  # what else lies in the folder of configurations
 
 #: folders and tables that are no training experiment's
-RESERVED = ("toy", "toy_halves", "toy_bounds", "samples", "insensitivity", "estimators", "runs", "claims")
+RESERVED = (
+    *("toy", "toy_halves", "toy_bounds", "toy_draws", "toy_rates", "samples", "insensitivity", "estimators", "costs"),
+    *("monitor", "runs", "claims"),
+)
 
 CLASSES = {"mnist": 10, "rotated": 10, "parity": 2}
 
@@ -94,6 +97,14 @@ class Toy(Block):
     inducing: Distinct[Points] = Field(min_length=1, description="Numbers of inducing points for the bound.")
 
 
+class ToyDraws(Block):
+    """Fig. 2 over and over, with other functions and other points."""
+
+    seed: Seed = Field(0, description="Of the first draw, which is the figure's; the others have those that follow.")
+    train: int = Field(40, ge=4, le=1000, description="Number of training points.")
+    draws: int = Field(200, ge=1, le=100_000, description="Number of draws.")
+
+
 class Samples(Block):
     """Fig. 1: digits moved along the orbit that a run has learned."""
 
@@ -136,6 +147,15 @@ class Estimators(Block):
     seed: Seed = 0
 
 
+class Costs(Block):
+    """Sections 4.3 and B.2.1: kernel evaluations and seconds."""
+
+    sizes: Distinct[Draws] = Field(min_length=2, description="Numbers of rotations in the orbit, and of draws from it.")
+    images: int = Field(20, ge=1, le=10_000, description="Number of images.")
+    inducing: int = Field(50, ge=1, le=10_000, description="Number of inducing points.")
+    repeats: int = Field(3, ge=1, le=1000, description="Repeats, of which the fastest counts.")
+
+
 def _named(datasets: Any) -> Any:
     """Gives each data set its key as its name."""
     if not isinstance(datasets, Mapping):
@@ -155,10 +175,13 @@ class Config(Block):
     datasets: Named = Field(min_length=1, description="Data sets by name.")
     training: TrainingPatch = Field(TrainingPatch(), description="What every run has that says nothing else.")
     experiments: dict[Name, Experiment] = Field(default_factory=dict, description="Experiments by name.")
+    claims: Text | None = Field(None, description="File of claims that the results are held against; none if null.")
     toy: Toy | None = None
+    toy_draws: ToyDraws | None = None
     samples: Samples | None = None
     insensitivity: Insensitivity | None = None
     estimators: Estimators | None = None
+    costs: Costs | None = None
 
     def all_runs(self) -> list[Run]:
         """Every training, in the order of the file."""
