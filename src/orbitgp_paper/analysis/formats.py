@@ -50,7 +50,6 @@ HEADINGS = {
     "cost": "kernel evaluations",
     "evaluations": "kernel evaluations",
     "growth": "their growth with size, exponent",
-    "seconds_growth": "its growth with size, exponent",
     "rate": "of all draws, %",
     "rate_std_error": "its std. error",
     "n_draws": "draws",
