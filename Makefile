@@ -25,7 +25,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test check run lint lock clean
+.PHONY: help test check run article lint lock clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST)
@@ -42,6 +42,10 @@ run: .venv/.stamp  ## make every figure and table, and a report; TIER=smoke or p
 	@[ -x $(BIN)/snakemake ] || { echo "the workflow needs Python 3.11 or 3.12, and .venv has $$($(BIN)/python -V);" \
 	    "make clean, then name one: make PYTHON=/path/to/python run" >&2; exit 1; }
 	@$(BIN)/python workflow/scripts/run.py $(TIER) $(if $(FORCE),--force)
+
+article: TIER = paper
+article: .venv/.stamp  ## typeset a reproduction report of four pages from the results of TIER, the paper's unless told
+	$(BIN)/snakemake article --config tier=$(TIER)
 
 lint: .venv/.stamp  ## check style, format and types, of the workflow too
 	$(BIN)/ruff check

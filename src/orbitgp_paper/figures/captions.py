@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import NamedTuple
 
 
@@ -75,3 +76,14 @@ CAPTIONS = {
         ("estimators",),
     ),
 }
+
+
+def caption_of(name: str) -> Caption:
+    """
+    :param name: of a figure; of one that is not the paper's, its module's docstring speaks.
+    """
+    if name in CAPTIONS:
+        return CAPTIONS[name]
+    said = " ".join((import_module(f"orbitgp_paper.figures.{name}").__doc__ or "").split())
+    title, _, rest = said.partition(": ")
+    return Caption(title.rstrip("."), rest[:1].upper() + rest[1:], "", (name,))
