@@ -73,6 +73,7 @@ DECIMALS = {
 #: what only the CSV has
 HIDDEN = ("commit", "dirty", "label_text", "statement")
 
+GREEK = "alpha beta gamma delta epsilon theta lambda mu nu pi rho sigma tau phi chi psi omega".split()
 LATEX = {
     "\\": r"\textbackslash{}",
     **{letter: f"\\{letter}" for letter in "&%$#_{}"},
@@ -88,7 +89,7 @@ LATEX = {
     "−": "$-$",
     "≤": r"$\le$",
     "≥": r"$\ge$",
-    "α": r"$\alpha$",
+    **{letter: rf"$\{name}$" for letter, name in zip("αβγδεθλμνπρστφχψω", GREEK, strict=True)},
 }
 
 
