@@ -73,7 +73,8 @@ DECIMALS = {
 #: what only the CSV has
 HIDDEN = ("commit", "dirty", "label_text", "statement")
 
-GREEK = "alpha beta gamma delta epsilon theta lambda mu nu pi rho sigma tau phi chi psi omega".split()
+GREEK = {"α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "epsilon", "θ": "theta", "λ": "lambda", "μ": "mu"}
+GREEK |= {"π": "pi", "ρ": "rho", "σ": "sigma", "τ": "tau", "φ": "phi", "χ": "chi", "ψ": "psi", "ω": "omega"}
 LATEX = {
     "\\": r"\textbackslash{}",
     **{letter: f"\\{letter}" for letter in "&%$#_{}"},
@@ -89,7 +90,7 @@ LATEX = {
     "−": "$-$",
     "≤": r"$\le$",
     "≥": r"$\ge$",
-    **{letter: rf"$\{name}$" for letter, name in zip("αβγδεθλμνπρστφχψω", GREEK, strict=True)},
+    **{letter: rf"$\{name}$" for letter, name in GREEK.items()},
 }
 
 

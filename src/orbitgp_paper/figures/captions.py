@@ -32,8 +32,8 @@ CAPTIONS = {
     ),
     "fig2_bound": Caption(
         "Beside figure 2: the bound stands in for the marginal likelihood",
-        "The variational bound of the same two models approaches the exact log marginal likelihood (dotted) as inducing "
-        "points are added.",
+        "The variational bound of the same two models approaches the exact log marginal likelihood (dotted) as "
+        "inducing points are added.",
         "",
         ("toy_bounds",),
     ),
@@ -41,8 +41,8 @@ CAPTIONS = {
         "Figure 3: how much rotation to be invariant to",
         "Odd against even digits that were rotated by up to 90° or 180°. The learned angle from several starts, the "
         "test error and the bound, during training.",
-        "The true angles are recovered approximately: 180° is under-estimated, 90° is recovered well. All models with a "
-        "learned angle outperform the RBF by a large margin, in error and in bound.",
+        "The true angles are recovered approximately: 180° is under-estimated, 90° is recovered well. All models with "
+        "a learned angle outperform the RBF by a large margin, in error and in bound.",
         ("parity",),
     ),
     "fig4": Caption(
@@ -54,8 +54,8 @@ CAPTIONS = {
     ),
     "fig5": Caption(
         "Figure 5: digits rotated by any angle",
-        "Test error and bound during training. The images are generated here from a fixed seed. They are not the public "
-        "files of that name, so errors are not to be compared with the paper's.",
+        "Test error and bound during training. The images are generated here from a fixed seed. They are not the "
+        "public files of that name, so errors are not to be compared with the paper's.",
         "Every invariant model outperforms the RBF by a large margin. The fixed rotation is better than the learned "
         "ones, which the optimiser has difficulty to find. The bound identifies the best model.",
         ("rotated",),

@@ -48,7 +48,7 @@ def words(content: Content) -> dict[str, Any]:
         "claims": content.claims,
         "counts": content.counts,
         "verdicts": [
-            {"name": verdict.name, "meaning": verdict.look.meaning, "colour": verdict.look.colour, "claims": verdict.claims}
+            {"name": verdict.name, "colour": verdict.look.colour, "claims": verdict.claims}
             for verdict in content.verdicts
         ],
         "sections": list(_sections(content)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from urllib.parse import quote
 
@@ -37,5 +38,5 @@ def _render(template: str, content: Content) -> str:
         keep_trailing_newline=True,
     )
     environment.filters["inlined"] = inlined
-    environment.filters["rst"] = lambda text: "".join(f"\\{letter}" if letter in r"\*`|_" else letter for letter in text)
+    environment.filters["rst"] = lambda text: re.sub(r"([\\*`|_])", r"\\\1", text)
     return environment.get_template(template).render(content=content)

@@ -39,7 +39,9 @@ def test_every_row_has_as_many_cells_as_columns_and_letters_are_latins(file: Pat
     assert set(re.findall(r"[^\x00-\xff“”‘’–—…]", text)) == set()
 
 
-@pytest.mark.skipif(not shutil.which("pdflatex"), reason="pdflatex is not installed (Debian: texlive-latex-recommended)")
+@pytest.mark.skipif(
+    not shutil.which("pdflatex"), reason="pdflatex is not installed (Debian: texlive-latex-recommended)"
+)
 def test_they_compile_within_the_text_width(tmp_path: Path):
     tables = "\\clearpage\n".join(file.read_text(encoding="utf-8") for file in TABLES)
     (tmp_path / "tables.tex").write_text(DOCUMENT % tables, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Models that stand in one figure are told apart, by readers without red or green cones and in print without colours."""
+"""Models that stand in one figure are told apart, by readers without red or green cones and without colours."""
 
 import itertools
 
