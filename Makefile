@@ -25,7 +25,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test check run lint lock clean
+.PHONY: help test check run article lint lock clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST)
@@ -43,6 +43,10 @@ run: .venv/.stamp  ## make every figure and table, and a report; TIER=smoke or p
 	    "make clean, then name one: make PYTHON=/path/to/python run" >&2; exit 1; }
 	@$(BIN)/python workflow/scripts/run.py $(TIER) $(if $(FORCE),--force)
 
+article: TIER = paper
+article: .venv/.stamp  ## typeset a reproduction report of four pages from the results of TIER, the paper's unless told
+	$(BIN)/snakemake article --config tier=$(TIER)
+
 lint: .venv/.stamp  ## check style, format and types, of the workflow too
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -51,8 +55,8 @@ lint: .venv/.stamp  ## check style, format and types, of the workflow too
 	if [ -e $(BIN)/snakemake ]; then $(BIN)/snakefmt --check Snakefile workflow/rules && $(BIN)/snakemake --lint; fi
 
 lock:  ## resolve requirements.lock and requirements-gpu.lock anew from pyproject.toml (needs uv)
-	uv pip compile -q --universal --python-version 3.10 --extra workflow --extra cluster --extra dev --generate-hashes \
-	    --no-annotate --no-header pyproject.toml -o requirements.lock
+	uv pip compile -q --universal --python-version 3.10 --extra workflow --extra article --extra cluster --extra dev \
+	    --generate-hashes --no-annotate --no-header pyproject.toml -o requirements.lock
 	@# wheels of CUDA's libraries are the same for every Python
 	uv pip compile -q --python-platform x86_64-manylinux_2_28 --python-version 3.12 --extra gpu -c requirements.lock \
 	    --generate-hashes --no-annotate --no-header pyproject.toml | sed -n '/^nvidia/,/[^\\]$$/p' > requirements-gpu.lock

@@ -6,10 +6,10 @@ from snakemake.utils import min_version
 min_version("9.5")
 
 
-report: "workflow/report/workflow.rst"
-
-
 include: "workflow/rules/common.smk"
+
+
+report: PATHS.report_text()
 
 
 if BUILD:
@@ -28,11 +28,11 @@ localrules:
     all,
     tables,
     figures,
-    pages,
     table,
     claims,
     figure,
     page,
+    article,
 
 
 rule all:
@@ -40,4 +40,4 @@ rule all:
     input:
         rules.tables.input,
         rules.figures.input,
-        rules.pages.input,
+        rules.page.output,

@@ -93,8 +93,8 @@ class Workspace:
         return jobs
 
     def work(self, *arguments: str) -> set[str]:
-        """The plan as words, ``"train_run mnist/rbf/0"``, less what always follows: pages and targets."""
-        follows = {"page", "pages", "tables", "figures", "all"}
+        """The plan as words, ``"train_run mnist/rbf/0"``, less what always follows: the page and targets."""
+        follows = {"page", "tables", "figures", "all"}
         return {" ".join(job).strip() for job in self.plan(*arguments) if job.rule not in follows}
 
     def replace(self, file: str, old: str, new: str) -> None:

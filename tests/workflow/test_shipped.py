@@ -12,10 +12,10 @@ from workspaces import ROOT, Workspace
 
 #: sizes whose runs come with the repository, and some of what must be among what is made of them
 SHIPPED = {
-    "paper": {"tables/mnist.csv", "figures/fig4.svg", "claims.csv"},
+    "paper": {"tables/mnist.csv", "figures/fig4.svg", "claims.csv", "index.html"},
     "ablation": {"tables/parity.csv", "tables/rotated.csv", "tables/mnist.csv"},
 }
-MADE = ("tables", "figures", "claims.csv", "claims.md")
+MADE = ("tables", "figures", "claims.csv", "claims.md", "index.html")
 RBF = "results/paper/runs/mnist/rbf/seed0"
 
 
@@ -48,7 +48,7 @@ def test_what_is_shipped_is_drawn_from_the_runs_byte_by_byte_without_tensorflow(
     made = {name: content for name, content in tracked(size).items() if is_made(name)}
     assert {f"results/{size}/{name}" for name in SHIPPED[size]} <= set(made)
     asked = (*made, "--config", f"tier={size}")
-    assert {job.rule for job in clone.plan(*asked)} <= {"table", "claims", "figure"}
+    assert {job.rule for job in clone.plan(*asked)} <= {"table", "claims", "figure", "page"}
     clone.snakemake("--cores", "2", *asked, python_path=[tmp_path])
     assert [name for name, content in made.items() if (clone.folder / name).read_bytes() != content] == []
     assert "Nothing to be done" in clone.dry_run(*asked)
@@ -78,7 +78,7 @@ def test_git_keeps_what_figures_need_and_leaves_out_what_is_large():
         pytest.skip("not a git repository")
     kept = [f"runs/mnist/rbf/seed0/{name}" for name in ("final.json", "metrics.csv", "timing.csv", "config.yaml")]
     kept += ["runs/mnist/rbf/seed0/provenance.json", "runs/toy/surfaces.npz", "runs/samples/samples.npz"]
-    kept += ["figures/fig1.pdf", "tables/mnist.csv", "claims.md"]
+    kept += ["figures/fig1.pdf", "tables/mnist.csv", "claims.md", "index.html", "times.csv"]
     assert not [name for name in kept if ignored(f"results/paper/{name}")]
     left_out = [
         "data/mnist-0.npz",
@@ -86,6 +86,8 @@ def test_git_keeps_what_figures_need_and_leaves_out_what_is_large():
         "checkpoints/x/lock",
         "logs/toy.log",
         "report.html",
+        "report.rst",
+        "article.pdf",
     ]
     assert [name for name in left_out if ignored(f"results/paper/{name}")] == left_out
     assert all(ignored(f"results/{size}/claims.md") for size in ("smoke", "quick", "paper_build"))

@@ -72,8 +72,11 @@ def test_it_says_how_far_it_is_and_what_came_out(smoke: Workspace):
     assert lines[0] == "Without a GPU: some 0.1 hours on two cores."
     assert sum(bool(re.match(r"\d+ of 10 trainings, \d running, \d+ %", line)) for line in lines) >= 5
     assert re.search(r"^ *rotation +2\.08 ± 0\.06 +[0-9.]+", "\n".join(lines), flags=re.M)
-    assert re.match(r"Claims: .*\d+ not measured.* \(results/smoke/claims\.md\)", lines[-3])
-    assert lines[-1] == "The report, with all figures: results/smoke/report.html"
+    assert re.match(r"Claims: .*\d+ not measured.* \(results/smoke/claims\.md\)", lines[-4])
+    assert lines[-2:] == [
+        "All figures, tables and claims, in one page: results/smoke/index.html",
+        "Where they come from: results/smoke/report.html",
+    ]
     assert re.match(
         r"All of it took .*; results/smoke/logs/run\.log and results/smoke/times\.csv have the times\.", took
     )

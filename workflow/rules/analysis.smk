@@ -33,7 +33,7 @@ rule table:
     conda:
         "../../environment.yml"
     params:
-        caption=lambda wildcards: caption_of(wildcards.table),
+        caption=lambda wildcards: caption(wildcards.table, CONFIG),
     shell:
         "python {input.script} --output {output.csv:q} --caption {params.caption:q} --paper {input.paper:q}"
         " {input.results:q} > {log:q} 2>&1"
@@ -53,7 +53,7 @@ rule claims:
     conda:
         "../../environment.yml"
     params:
-        caption=caption_of("claims"),
+        caption=f"Claims of {CONFIG.claims}, and what the runs of size “{CONFIG.tier}” say of them.",
     shell:
         "python {input.script} --output {output.csv:q} --caption {params.caption:q} --claims {input.claims:q}"
         " {input.tables:q} > {log:q} 2>&1"
@@ -81,5 +81,7 @@ rule figure:
         PATHS.log("figures/{figure}"),
     conda:
         "../../environment.yml"
+    params:
+        caption=lambda wildcards: caption_of(wildcards.figure).here,
     shell:
         "python {input.script} --output {output.svg:q} {input.results:q} {input.table:q} > {log:q} 2>&1"

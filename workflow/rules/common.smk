@@ -8,6 +8,7 @@ from pathlib import Path
 from orbitgp_paper import config as configuration, sources
 from orbitgp_paper.analysis.tables import caption
 from orbitgp_paper.config import Run, canonical
+from orbitgp_paper.figures.captions import caption_of
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
@@ -40,6 +41,7 @@ BUILD = MODE == "build"
 PATHS = CONFIG.paths(runs=MODE)
 RUNS = CONFIG.all_runs()
 SCRIPTS = "workflow/scripts"
+TEMPLATES = "src/orbitgp_paper/page/templates"
 GPU = int(shutil.which("nvidia-smi") is not None and os.environ.get("CUDA_VISIBLE_DEVICES", "0") not in ("", "-1"))
 
 # jobs run with the Python that runs Snakemake, whether its environment is activated or not, and TensorFlow is quiet
@@ -106,6 +108,7 @@ TABLES = with_sources(
         "runs": results_of(),
     }
 )
+ABLATED = [name for name, experiment in CONFIG.experiments.items() if "whole" in experiment.variants]
 FIGURES = with_sources(
     {
         "fig1": measured("samples", PATHS.samples()),
@@ -117,15 +120,10 @@ FIGURES = with_sources(
         "appendix_a": INSENSITIVITY,
         "appendix_b": measured("estimators", PATHS.estimators()),
         "recipes": results_of("recipes"),
+        "parts": results_of(*ABLATED) if ABLATED else [],
+        "profile": results_of("parity") if ABLATED else [],
     }
 )
-
-
-def caption_of(name):
-    """What stands over a table and over its page."""
-    if name == "claims":
-        return f"Claims of {CONFIG.claims}, and what the runs of size “{CONFIG.tier}” say of them."
-    return "" if name == "settings" else caption(name, CONFIG)
 
 
 CLAIMS = [CONFIG.claims] if CONFIG.claims else []

@@ -1,35 +1,56 @@
-# Pages for Snakemake's own report, which `snakemake --report` makes of them and of the figures.
-PAGES = {
-    **{name: [f"{PATHS.table(name)}.csv"] for name in TABLES},
-    **{"claims": [f"{PATHS.claims()}.csv"] for _ in CLAIMS},
-    "settings": [f"config/{CONFIG.tier}.yaml", *run_files(RUNS, "config.yaml")],
-}
+# What readers are sent: one page with everything, and an article. Snakemake's own report, which `snakemake --report`
+# makes, has the page too; its first page is made here, so that it can say what came out.
 
 
-rule pages:
-    input:
-        [PATHS.root / "pages" / f"{name}.html" for name in PAGES],
+def page_times():
+    """What `make run` notes while it runs would change with every run; of an archive it is a result like others."""
+    return [] if BUILD or not PATHS.times().exists() else [PATHS.times()]
 
 
 rule page:
     input:
-        sources=lambda wildcards: PAGES[wildcards.page],
-        code=code("orbitgp_paper.analysis.verdicts"),
+        settings=f"config/{CONFIG.tier}.yaml",
+        tables=[f"{PATHS.table(name)}.csv" for name in TABLES],
+        claims=[f"{PATHS.claims()}.csv" for _ in CLAIMS],
+        figures=[f"{PATHS.figure(name)}.svg" for name in FIGURES],
+        times=page_times(),
+        code=code("orbitgp_paper.page.render"),
+        templates=[f"{TEMPLATES}/{name}" for name in ("index.html", "style.css", "report.rst")],
         script=f"{SCRIPTS}/page.py",
     output:
-        report(
-            PATHS.root / "pages" / "{page}.html",
-            caption="../report/page.rst",
-            category=lambda wildcards: (
-                wildcards.page.capitalize() if wildcards.page in ("claims", "settings") else "Tables"
-            ),
-            labels={"name": "{page}"},
-        ),
+        page=report(PATHS.page(), caption="../report/page.rst", category="Page", labels={"name": "everything"}),
+        report=PATHS.report_text(),
     log:
-        PATHS.log("pages/{page}"),
+        PATHS.log("page"),
     conda:
         "../../environment.yml"
     params:
-        caption=lambda wildcards: caption_of(wildcards.page),
+        tier=CONFIG.tier,
+        times=PATHS.times(),
     shell:
-        "python {input.script} --output {output:q} --caption {params.caption:q} {input.sources:q} > {log:q} 2>&1"
+        "python {input.script} --tier {params.tier} --times {params.times:q} --output {output.page:q}"
+        " --report {output.report:q} {input.tables:q} {input.claims:q} {input.figures:q} > {log:q} 2>&1"
+
+
+rule article:
+    input:
+        settings=rules.page.input.settings,
+        tables=rules.page.input.tables,
+        claims=rules.page.input.claims,
+        figures=rules.page.input.figures,
+        times=page_times(),
+        code=code("orbitgp_paper.page.article"),
+        template=f"{TEMPLATES}/article.typ",
+        script=f"{SCRIPTS}/article.py",
+    output:
+        PATHS.article(),
+    log:
+        PATHS.log("article"),
+    conda:
+        "../../environment.yml"
+    params:
+        tier=CONFIG.tier,
+        times=PATHS.times(),
+    shell:
+        "python {input.script} --tier {params.tier} --times {params.times:q} --output {output:q}"
+        " {input.tables:q} {input.claims:q} {input.figures:q} > {log:q} 2>&1"

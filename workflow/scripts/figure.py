@@ -53,7 +53,7 @@ READ: dict[str, Callable[[Files], tuple[Any, ...]]] = {
     "fig4": lambda results: (metrics(results[:-1]), read_table(results[-1])),
     "fig5": lambda results: (metrics(results),),
     "appendix_a": lambda results: (insensitivity(results),),
-    "recipes": lambda results: (finals(results),),
+    **dict.fromkeys(("recipes", "parts", "profile"), lambda results: (finals(results),)),
 }
 
 

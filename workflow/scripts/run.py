@@ -26,6 +26,7 @@ from orbitgp_paper.analysis.verdicts import count_verdicts
 from orbitgp_paper.config import Config, Paths, load
 from orbitgp_paper.experiments.images import image_counts
 from orbitgp_paper.machine import find_gpu, multi_process_service, trainings_at_a_time
+from orbitgp_paper.page.content import duration
 
 #: products a second of two cores in mixed precision, from benchmarks/step.md: 0.9 s for 200 × 32 × 784 × 750 × 6
 CPU_SPEED = 25e9
@@ -192,7 +193,7 @@ def _copy(source: IO[str], target: IO[str], progress: Progress) -> None:
 
 
 def summary(made: Paths, coloured: bool) -> str:
-    """MNIST's table, the claims by verdict, and where the report is."""
+    """MNIST's table, the claims by verdict, and where the page and the report are."""
     parts = []
     table, claims = (Path(f"{stem}.csv") for stem in (made.table("mnist"), made.claims()))
     if table.exists():  # a configuration of one's own may do without MNIST
@@ -203,12 +204,8 @@ def summary(made: Paths, coloured: bool) -> str:
         counts = count_verdicts(read_table(claims))
         said = [f"\033[{COLOURS[verdict]}m{text}\033[0m" if coloured else text for verdict, text in counts]
         parts.append(f"Claims: {', '.join(said)} ({made.claims()}.md)")
-    return "\n\n".join([*parts, f"The report, with all figures: {made.report()}"])
-
-
-def duration(seconds: float) -> str:
-    """In words."""
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+    parts.append(f"All figures, tables and claims, in one page: {made.page()}\nWhere they come from: {made.report()}")
+    return "\n\n".join(parts)
 
 
 if __name__ == "__main__":

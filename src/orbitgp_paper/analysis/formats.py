@@ -73,6 +73,8 @@ DECIMALS = {
 #: what only the CSV has
 HIDDEN = ("commit", "dirty", "label_text", "statement")
 
+GREEK = {"α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "epsilon", "θ": "theta", "λ": "lambda", "μ": "mu"}
+GREEK |= {"π": "pi", "ρ": "rho", "σ": "sigma", "τ": "tau", "φ": "phi", "χ": "chi", "ψ": "psi", "ω": "omega"}
 LATEX = {
     "\\": r"\textbackslash{}",
     **{letter: f"\\{letter}" for letter in "&%$#_{}"},
@@ -88,7 +90,7 @@ LATEX = {
     "−": "$-$",
     "≤": r"$\le$",
     "≥": r"$\ge$",
-    "α": r"$\alpha$",
+    **{letter: rf"$\{name}$" for letter, name in GREEK.items()},
 }
 
 

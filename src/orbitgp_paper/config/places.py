@@ -69,9 +69,21 @@ class Paths:
         """The verdicts, without the ending."""
         return self.root / "claims"
 
+    def page(self) -> Path:
+        """Everything for readers, in one file."""
+        return self.root / "index.html"
+
+    def article(self) -> Path:
+        """The same as a paper."""
+        return self.root / "article.pdf"
+
     def report(self) -> Path:
-        """The report, as one page."""
+        """Snakemake's report: where everything comes from."""
         return self.root / "report.html"
+
+    def report_text(self) -> Path:
+        """The first page of Snakemake's report."""
+        return self.root / "report.rst"
 
     def times(self) -> Path:
         """How long `make run` took, each time that it was started."""

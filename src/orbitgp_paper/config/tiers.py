@@ -170,6 +170,8 @@ class Config(Block):
     """A whole configuration: data sets, the experiments on them, and what else is measured."""
 
     tier: Name = Field(description="The name of the file, and of the folder of results.")
+    title: str = Field("", max_length=200, description="Title of its page of results.")
+    about: str = Field("", max_length=2000, description="What its results can show and what not; stands on its page.")
     base: Name | None = Field(None, description="Another file of this folder, which this one changes; null removes.")
     runs: Literal["archive", "build"] = Field("build", description="Runs are read from the results, or trained.")
     datasets: Named = Field(min_length=1, description="Data sets by name.")

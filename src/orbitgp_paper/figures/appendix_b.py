@@ -1,4 +1,4 @@
-"""Appendix B: bias and spread of the estimators against the number of samples and against their cost."""
+"""Appendix B: bias and spread of the estimators against the number of samples."""
 
 from __future__ import annotations
 
@@ -22,43 +22,41 @@ ESTIMATORS = {
     "sobol_naive": ("all pairs, Sobol: biased", Look(PURPLE, (0, (3.5, 1, 1, 1)), "P")),
 }
 SURE = 4.0  # standard errors from 0 from which on a bias is taken for one
-ROWS = (("bias", "samples"), ("bias", "cost"), ("std", "samples"), ("std", "cost"))
-NUMBERS = ("samples", "bias", "bias_std_error", "std", "cost")
+MEASURES = {"bias": "|bias|", "std": "standard deviation"}
+NUMBERS = ("samples", "bias", "bias_std_error", "std")
 
 
 def draw(frame: pd.DataFrame) -> Figure:
     """
     One column a quantity. Above the size of the bias with its standard error, below the standard deviation of one
-    estimate, each against the number of samples and against the cost. A bias that is more than ``SURE`` standard
-    errors from 0 is drawn; where there is none such, a hollow triangle at that height says that less was measured.
+    estimate, where each image has draws of its own. A bias that is more than ``SURE`` standard errors from 0 is drawn;
+    where there is none such, a hollow triangle at that height says that less was measured.
 
-    :param frame: columns estimator, shared, samples, quantity, bias, bias_std_error, std, cost.
+    :param frame: columns estimator, shared (one set of draws for all images), samples, quantity, bias, bias_std_error,
+        std.
     """
     rows = finite(frame, NUMBERS).dropna(subset=list(NUMBERS))
-    rows["shared"] = rows["shared"].astype(str).str.lower().isin(["true", "1"])  # words, where a file was read as such
+    shared = rows["shared"].astype(str).str.lower().isin(["true", "1"])  # words, where a file was read as such
+    rows = rows[~shared]
     with paper_style():
-        figure = Figure(figsize=(TEXT_WIDTH, 5.8), layout="constrained")
-        axes = figure.subplots(len(ROWS), len(QUANTITIES))
+        figure = Figure(figsize=(TEXT_WIDTH, 3.3), layout="constrained")
+        axes = figure.subplots(len(MEASURES), len(QUANTITIES))
         for column, (quantity, title) in zip(axes.T, QUANTITIES.items(), strict=True):
             own = rows[rows["quantity"] == quantity]
             column[0].set_title(title)
-            for ax, (measure, against) in zip(column, ROWS, strict=True):
+            for ax, measure in zip(column, MEASURES, strict=True):
                 if own.empty:
                     not_measured(ax)
                 else:
-                    _panel(ax, own, measure, against)
-        for line, (measure, against) in zip(axes, ROWS, strict=True):
-            line[0].set_ylabel({"bias": "|bias|", "std": "standard deviation"}[measure])
-            # once a row: three of the longer one have no room beside each other
-            text = {"samples": "samples $S$", "cost": "cost: evaluations of the base kernel for one image"}[against]
-            line[len(line) // 2].set_xlabel(text)
+                    _panel(ax, own, measure)
+            column[-1].set_xlabel("samples $S$")
+        for line, text in zip(axes, MEASURES.values(), strict=True):
+            line[0].set_ylabel(text)
         entries = [
             look.proxy(text, marker=look.marker, markersize=3.5)
             for name, (text, look) in ESTIMATORS.items()
             if name in set(rows["estimator"])
         ]
-        if rows["shared"].any():
-            entries.append(remark("thin: one draw for the whole batch", linestyle="-", linewidth=0.6))
         entries.append(remark(f"no bias found; drawn at {SURE:g} standard errors", **HOLLOW))
         if (rows["std"] == 0).any():
             entries.append(remark("beyond the axis: 0", marker="v", markersize=4))
@@ -66,33 +64,26 @@ def draw(frame: pd.DataFrame) -> Figure:
     return figure
 
 
-def _panel(ax: Axes, rows: pd.DataFrame, measure: str, against: str) -> None:
-    """Lines for what was found, arrows down from ``SURE`` standard errors where no bias was."""
-    ax.set_xscale("log", base=2 if against == "samples" else 10)
-    sure = (rows["bias"].abs() > SURE * rows["bias_std_error"]) | (measure != "bias")
+def _panel(ax: Axes, rows: pd.DataFrame, measure: str) -> None:
+    """Lines for what was found, hollow triangles at ``SURE`` standard errors where no bias was."""
+    ax.set_xscale("log", base=2)
     limit = SURE * rows["bias_std_error"]
+    sure = (rows["bias"].abs() > limit) | (measure != "bias")
     values = rows[measure].abs().where(sure, limit).where(lambda size: size > 0)
     if values.notna().any():
         logarithmic(ax, 0.6 * values.min(), 1.6 * values.max())
     for name, (_, look) in ESTIMATORS.items():
-        for shared, width, size in ((False, 1.2, 3.5), (True, 0.6, 2.2)):
-            own = rows[(rows["estimator"] == name) & (rows["shared"] == shared)].sort_values(against)
-            found, rest = own[sure[own.index]], own[~sure[own.index]]
-            ax.errorbar(
-                found[against],
-                values[found.index],
-                yerr=found["bias_std_error"] if measure == "bias" else None,
-                elinewidth=0.6,
-                **{**look.line, "linewidth": width, "markersize": size},
-            )
-            hollow = {**HOLLOW, "color": look.colour, "linestyle": "", "markersize": size}
-            ax.plot(rest[against], values[rest.index], **hollow)
-            none = own[values[own.index].isna()]
-            if len(none):
-                bottom = [ax.get_ylim()[0]] * len(none)
-                ax.plot(none[against], bottom, color=look.colour, linestyle="", marker="v", markersize=4, clip_on=False)
-    if against == "samples":
-        ticks = sorted(rows["samples"].unique())
-        ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        own = rows[rows["estimator"] == name].sort_values("samples")
+        found, rest = own[sure[own.index]], own[~sure[own.index]]
+        error = found["bias_std_error"] if measure == "bias" else None
+        options = {**look.line, "linewidth": 1.2, "markersize": 3.5}
+        ax.errorbar(found["samples"], values[found.index], yerr=error, elinewidth=0.6, **options)
+        ax.plot(rest["samples"], values[rest.index], **{**HOLLOW, "color": look.colour, "linestyle": ""})
+        none = own[values[own.index].isna()]
+        if len(none):
+            bottom = [ax.get_ylim()[0]] * len(none)
+            ax.plot(none["samples"], bottom, color=look.colour, linestyle="", marker="v", markersize=4, clip_on=False)
+    ticks = sorted(rows["samples"].unique())
+    ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.xaxis.set_minor_locator(NullLocator())
     ax.tick_params(labelsize=SMALL)

@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 # Okabe and Ito's colours, told apart by colour-blind readers; all but the yellow, which white paper swallows.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 BLUE, VERMILION, PURPLE = "#0072B2", "#D55E00", "#CC79A7"
-GREY = "#777777"
+GREY = "#606060"
 
 
 @dataclass(frozen=True)

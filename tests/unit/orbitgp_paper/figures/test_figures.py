@@ -1,5 +1,6 @@
 """Each figure shows every number of its results, under its name, and says what is missing."""
 
+import re
 import warnings
 
 import matplotlib as mpl
@@ -8,7 +9,20 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_rgba
 
-from orbitgp_paper.figures import appendix_a, appendix_b, fig1, fig2, fig2_bound, fig3, fig4, fig5, recipes, style
+from orbitgp_paper.figures import (
+    appendix_a,
+    appendix_b,
+    fig1,
+    fig2,
+    fig2_bound,
+    fig3,
+    fig4,
+    fig5,
+    parts,
+    profile,
+    recipes,
+    style,
+)
 from orbitgp_paper.figures.looks import BLACK, VERMILION
 from orbitgp_paper.figures.style import FORMATS, save
 
@@ -34,13 +48,17 @@ def test_is_tidy_and_drawn_again_is_the_same_byte_by_byte(each, assert_tidy, tmp
     assert dict(mpl.rcParams) == before
 
 
-def test_a_figure_is_saved_in_every_format(results, tmp_path):
+def test_a_figure_is_saved_in_every_format_as_wide_as_the_papers_text(results, tmp_path):
     files = save(fig5.draw(*results["fig5"]), tmp_path / "a")
     assert [path.suffix[1:] for path in files] == list(FORMATS) and all(path.stat().st_size > 1000 for path in files)
+    points = 72 * style.TEXT_WIDTH
+    assert f'width="{points:g}pt"'.encode() in files[1].read_bytes()
+    box = re.search(rb"/MediaBox \[ 0 0 ([0-9.]+) [0-9.]+ \]", files[0].read_bytes())
+    assert float(box[1]) == points
 
 
 @pytest.mark.parametrize(
-    ("module", "panels"), [(fig2_bound, 2), (fig3, 4), (fig5, 2), (appendix_a, 4), (appendix_b, 12), (recipes, 2)]
+    ("module", "panels"), [(fig2_bound, 2), (fig3, 4), (fig5, 2), (appendix_a, 4), (appendix_b, 6), (recipes, 2)]
 )
 def test_without_rows_the_panels_say_so(results, texts_of, module, panels):
     figure = module.draw(results[module.__name__.split(".")[-1]][0].iloc[:0])
@@ -192,11 +210,11 @@ def test_appendix_b_draws_a_bias_only_where_there_is_one(results, texts_of):
     assert not lines(ax, color=BLACK, marker="o")
     limits = lines(ax, color=BLACK, marker="v")[0].get_ydata()
     np.testing.assert_allclose(limits, appendix_b.SURE * paper.sort_values("samples").bias_std_error)
-    spread = rows[(rows.quantity == "bound") & (rows.estimator == "iid") & ~rows.shared].sort_values("cost")
+    spread = rows[(rows.quantity == "bound") & (rows.estimator == "iid") & ~rows.shared].sort_values("samples")
     line = lines(figure.axes[-1], color=BLACK, marker="o", linewidth=1.2)[0]
-    np.testing.assert_allclose(line.get_xdata(orig=False), spread.cost)
+    np.testing.assert_allclose(line.get_xdata(orig=False), spread.samples)
     np.testing.assert_allclose(line.get_ydata(orig=False), spread["std"])
-    assert {line.get_linewidth() for line in lines(figure.axes[6], color=BLACK, marker="o")} == {0.6, 1.2}
+    assert len(lines(figure.axes[3], color=BLACK, marker="o")) == 1  # not the draws that all images share
     assert sum("biased" in text for text in texts_of(figure)) == 2
 
 
@@ -205,7 +223,7 @@ def test_appendix_b_marks_what_is_exact_below_its_axis(results, texts_of, assert
     rows.loc[rows.estimator == "without_replacement", ["bias", "bias_std_error", "std"]] = 0.0
     figure = appendix_b.draw(rows[rows.quantity != "bound"])
     texts = texts_of(figure)
-    assert "beyond the axis: 0" in texts and texts.count("not measured") == 4
+    assert "beyond the axis: 0" in texts and texts.count("not measured") == 2
     assert_tidy(figure)
 
 
@@ -235,3 +253,34 @@ def test_recipes_has_a_point_for_each_run_in_the_look_of_its_ingredients(texts_o
             assert (point.get_xdata()[0] == row["elbo"]) == inside
     assert {"from 20°", "from 60°", "Adam", "sigmoid, shared draws", "true angle"} <= set(texts_of(figure))
     assert "beyond the axis: bound −1e+09" in texts_of(figure)
+
+
+# -- ablations -----------------------------------------------------------------------------------------------------
+
+
+def test_parts_compares_with_the_whole_what_has_its_orbit_and_its_steps(texts_of):
+    rows = [("whole", 10, 50.0), ("adam", 10, 20.0), ("hard", 10, 51.0), ("long", 20, 60.0), ("entries", 10, 40.0)]
+    frame = pd.DataFrame(rows, columns=["variant", "steps", "elbo"]).assign(experiment="mnist", dataset="mnist")
+    frame["label"] = frame["variant"]
+    frame["orbit.alpha"] = [1.0, 2.0, 3.0, 4.0, np.nan]
+    frame["orbit.lower"] = [np.nan, np.nan, np.nan, np.nan, 1.0]
+    other = frame.iloc[1:2].assign(experiment="parity")  # has no whole to be compared with
+    shown = parts.compared(frame)
+    assert dict(zip(shown["variant"], shown["difference"], strict=True)) == {"adam": -30.0, "hard": 1.0}
+    figure = parts.draw(pd.concat([frame, other], ignore_index=True))
+    [ax] = figure.axes
+    assert [bar.get_width() for bar in ax.patches] == [-30.0, 1.0]
+    assert {"−30", "+1", "mnist, 10 steps"} <= set(texts_of(figure))
+
+
+def test_profile_shows_angles_that_were_held_fixed_by_recipe(texts_of):
+    angles = [90.0, 135.0, 180.0]
+    frame = pd.DataFrame({"start": [180.0, 90.0, 135.0, 60.0, 90.0], "elbo": [-3.0, -2.0, -1.0, -0.5, -9.0]})
+    frame = frame.assign(test_error=[3.0, 2.9, 2.8, 2.7, 3.1], alpha_true=90.0)
+    frame["orbit.alpha"] = [180.0, 90.0, 135.0, 133.0, 90.0]  # the fourth is learned, the fifth has a line of its own
+    frame["label"] = ["180°, fixed", "90°, fixed", "135°, fixed", "learned", "90°, fixed, hard"]
+    assert {name: list(rows["orbit.alpha"]) for name, rows in profile.held(frame).items()} == {"fixed": angles}
+    figure = profile.draw(frame)
+    bounds, errors = ([*ax.lines[0].get_ydata()] for ax in figure.axes)
+    assert (bounds, errors) == ([-2.0, -1.0, -3.0], [2.9, 2.8, 3.0])
+    assert {"fixed", "true angle"} <= set(texts_of(figure))
