@@ -31,7 +31,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 def fill_in(workspace: Workspace) -> Workspace:
-    """A checkout's Slurm profile, as docs/cluster.md says: a partition; the cluster of the tests has no accounts."""
+    """A checkout's Slurm profile, as docs/slurm.md says: a partition; the cluster of the tests has no accounts."""
     workspace.replace(PROFILE, 'slurm_partition: ""', "slurm_partition: main")
     return workspace
 
