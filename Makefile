@@ -25,7 +25,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test check run lint lock clean
+.PHONY: help test check run docs lint lock clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST)
@@ -43,6 +43,11 @@ run: .venv/.stamp  ## make every figure and table, and a report; TIER=smoke or p
 	    "make clean, then name one: make PYTHON=/path/to/python run" >&2; exit 1; }
 	@$(BIN)/python workflow/scripts/run.py $(TIER) $(if $(FORCE),--force)
 
+docs: .venv/.stamp  ## build this documentation's pages into docs/_build/html; a warning is an error
+	@# pages of names that are gone would stay
+	rm -rf docs/generated
+	$(BIN)/python -m sphinx -q -W --keep-going docs docs/_build/html
+
 lint: .venv/.stamp  ## check style, format and types, of the workflow too
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -58,7 +63,7 @@ lock:  ## resolve requirements.lock and requirements-gpu.lock anew from pyprojec
 	    --generate-hashes --no-annotate --no-header pyproject.toml | sed -n '/^nvidia/,/[^\\]$$/p' > requirements-gpu.lock
 
 clean:  ## remove .venv and everything that tools leave behind
-	rm -rf .venv build src/*.egg-info .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv build docs/_build docs/generated src/*.egg-info .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps are written last, so that an interrupted installation does not count as made. There are two, so

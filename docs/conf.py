@@ -14,7 +14,15 @@ author = "The orbitgp developers"
 copyright = author
 version = release = orbitgp.__version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "myst_nb", "mathml", "repository_files", "settings"]
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "myst_nb",
+    "mathml",
+    "measured",
+    "repository_files",
+    "settings",
+]
 exclude_patterns = ["_build", "quick", "replaced.md", "extensions", "templates"]
 templates_path = ["templates"]
 
@@ -31,6 +39,7 @@ myst_heading_anchors = 3
 nb_execution_mode = "off"
 
 autosummary_generate = True
+autosummary_ignore_module_all = False  # the public names of a package are those of __all__
 autodoc_default_options = {"members": True, "show-inheritance": True}
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # docstrings give meaning and shape

@@ -1,7 +1,7 @@
 """Tables of the settings, from the models that check them: the names of the models are the directive's content."""
 
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import Any
 
 from docutils import nodes
 from pydantic import BaseModel
@@ -33,54 +33,54 @@ def values(schema: dict[str, Any]) -> str:
         return "block of kind " + ", ".join(f"`{kind}`" for kind in kinds)
     if "anyOf" in schema:
         return " or ".join(values(part) for part in schema["anyOf"] if part.get("type") != "null")
-    if "const" in schema:
-        return f"`{schema['const']}`"
     if "enum" in schema:
         return ", ".join(f"`{value}`" for value in schema["enum"])
     if schema.get("type") == "array":
-        limits = sorted({schema.get("minItems"), schema.get("maxItems")} - {None})
-        count = f"{limits[0]} of: " if len(limits) == 1 and "minItems" in schema and "maxItems" in schema else ""
-        items = values(schema["items"])
-        return f"list of {count}{items}" if count else f"list of {items}"
+        return ", ".join([f"list: each {values(schema['items'])}", *limits(schema)])
     if schema.get("type") == "object":
-        inside = schema.get("additionalProperties")
-        return f"by name, {values(inside)}" if isinstance(inside, dict) else "names and values"
-    limits = [text.format(number(schema[key])) for key, text in LIMITS.items() if key in schema]
-    return ", ".join([TYPES[schema["type"]], *limits])
+        inside = schema.get("additionalProperties") or next(iter(schema["patternProperties"].values()))
+        return f"names, each with a {values(inside)}"
+    return ", ".join([TYPES[schema["type"]], *limits(schema)])
+
+
+def limits(schema: dict[str, Any]) -> list[str]:
+    return [text.format(number(schema[key])) for key, text in LIMITS.items() if key in schema]
 
 
 def default(schema: dict[str, Any], required: bool) -> str:
     if required:
-        return "**must be given**"
+        return "; **required**"
     value = schema.get("default")
     if value is None or isinstance(value, dict):
-        return "–" if value is None else "the block's own"
-    return f"`{str(value).lower() if isinstance(value, bool) else number(value)}`"
+        return ""
+    return f"; default `{str(value).lower() if isinstance(value, bool) else number(value)}`"
 
 
 def table(model: type[BaseModel]) -> list[str]:
-    """The keys of a block, with what they may have, what they have, and what they mean; as Markdown."""
+    """The keys of a block, with what they may have and what they mean; as Markdown. The kind is in the heading."""
     schema = model.model_json_schema()
-    schema = schema if "properties" in schema else schema["$defs"][model.__name__]
-    rows = ["| key | values | default | meaning |", "| --- | --- | --- | --- |"]
+    blocks = schema.get("$defs", {})
+    schema = schema if "properties" in schema else blocks[model.__name__]
+    rows = ["| key | values | meaning |", "| --- | --- | --- |"]
     for key, field in schema["properties"].items():
-        told = field.get("description", "")
-        rows.append(f"| `{key}` | {values(field)} | {default(field, key in schema.get('required', []))} | {told} |")
-    return rows
+        named = next((part["$ref"] for part in [field, *field.get("anyOf", [])] if "$ref" in part), "").rsplit("/")[-1]
+        told = field.get("description") or blocks.get(named, {}).get("description", "")
+        if key != "kind":
+            rows.append(f"| `{key}` | {values(field)}{default(field, key in schema.get('required', []))} | {told} |")
+    return rows if len(rows) > 2 else []
 
 
 class Settings(SphinxDirective):
     """One section a block: what it is, and its table."""
 
     has_content = True
-    option_spec: ClassVar = {"level": int}
 
     def run(self) -> list[nodes.Node]:
-        text, marks = [], "#" * self.options.get("level", 2)
+        text = []
         for path in "\n".join(self.content).split():
             module, _, name = path.rpartition(".")
             model = getattr(import_module(module), name)
-            text += [f"{marks} {title(model)}", "", " ".join((model.__doc__ or "").split()), "", *table(model), ""]
+            text += [f"## {title(model)}", "", " ".join((model.__doc__ or "").split()), "", *table(model), ""]
         return self.parse_text_to_nodes("\n".join(text), allow_section_headings=True)
 
 

@@ -105,7 +105,7 @@ def evidence(images: int, tests: int, lengthscale: float, noise: float) -> dict[
 def draw_orbit(X: np.ndarray) -> Figure:
     angles, count = (0, 20, 60, 180), 10
     found = draws(X, angles, count)
-    figure, axes = plt.subplots(len(angles), count, figsize=(5.5, 2.4))
+    figure, axes = plt.subplots(len(angles), count, figsize=(4.6, 2.0))
     for row, images, angle in zip(axes, found, angles, strict=True):
         for axis, image in zip(row, images, strict=True):
             axis.imshow(image.reshape(SHAPE), cmap="gray_r", vmin=0, vmax=1)
@@ -134,7 +134,7 @@ def draw_double_sum(X: np.ndarray) -> Figure:
 
 def draw_estimates(x: np.ndarray) -> Figure:
     exact, found = estimates(x, repeats=2000)
-    figure, axes = plt.subplots(3, 1, figsize=(5.0, 3.2), sharex=True, layout="constrained")
+    figure, axes = plt.subplots(3, 1, figsize=(4.6, 3.0), sharex=True, layout="constrained")
     bins = np.linspace(*np.quantile(np.concatenate(list(found.values())), [0.001, 0.999]), 60)
     for axis, (name, values), colour in zip(axes, found.items(), (RED, GREY, BLUE), strict=True):
         axis.hist(values, bins=bins, color=colour)
@@ -142,14 +142,14 @@ def draw_estimates(x: np.ndarray) -> Figure:
         axis.axvline(values.mean(), color="black", linewidth=1, linestyle=":")
         axis.set_title(name, loc="left")
         axis.set(yticks=[])
-    axes[-1].set_xlabel("estimate of $k_f(x, x)$ from 16 draws; solid: exact, dotted: mean of the estimates")
+    axes[-1].set_xlabel("estimate of $k_f(x, x)$ from 16 draws; solid: exact, dotted: mean")
     return figure
 
 
 def draw_evidence() -> Figure:
     found = evidence(images=400, tests=1000, lengthscale=5.0, noise=0.02)
     best = int(found["evidence"].argmax())
-    figure, (left, right) = plt.subplots(1, 2, figsize=(5.5, 2.1), layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(4.6, 2.0), layout="constrained")
     for name, colour, label in (("fit", BLUE, "data fit"), ("simplicity", RED, "simplicity"), ("evidence", "0", "sum")):
         values = found[name] - found[name][best]
         left.plot(ANGLES, values, color=colour, marker=".")
