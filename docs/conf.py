@@ -37,6 +37,7 @@ myst_enable_extensions = ["deflist", "dollarmath"]
 myst_heading_anchors = 3
 # outputs are those that stand in the notebooks; tests/estimators/test_tutorials.py runs every cell
 nb_execution_mode = "off"
+nb_merge_streams = True
 
 autosummary_generate = True
 autosummary_ignore_module_all = False  # the public names of a package are those of __all__
