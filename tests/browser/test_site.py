@@ -77,11 +77,11 @@ def test_pages_have_what_they_are_made_from(site):
 def test_it_opens_without_an_error_and_fits(site, browser, width):
     metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-    for page in sorted(site.rglob("*.html")):
-        if page.parent.name != "generated":  # of these one is enough
-            browser.get(page.as_uri())
-            assert browser.find_elements("tag name", "h1"), page
-            loaded = "return [...document.images].every(image => image.complete && image.naturalWidth > 0)"
-            assert browser.execute_script(loaded), page
-            assert browser.execute_script("return document.documentElement.scrollWidth") <= width, page
+    pages = [page for page in site.rglob("*.html") if page.parent.name != "generated" and page.name != "search.html"]
+    for page in [*pages, site / "generated" / "orbitgp.InvariantClassifier.html"]:
+        browser.get(page.as_uri())
+        assert browser.find_elements("tag name", "h1"), page
+        loaded = "return [...document.images].every(image => image.complete && image.naturalWidth > 0)"
+        assert browser.execute_script(loaded), page
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width, page
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
