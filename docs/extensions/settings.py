@@ -15,14 +15,19 @@ LIMITS |= {"multipleOf": "a multiple of {}", "minItems": "at least {} entries", 
 TYPES = {"integer": "whole number", "number": "number", "boolean": "`true` or `false`", "string": "text"}
 
 
+#: words for blocks whose class is called otherwise
+NAMES = {"Patch": "training"}
+
+
 def number(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) and abs(value) >= 10_000 else f"{plain(value)}"
+    value = plain(value)
+    return f"{value:,}" if isinstance(value, int) and abs(value) >= 10_000 else f"{value}"
 
 
 def block_name(reference: str) -> str:
     """The words of a class's name: `#/$defs/GroupScheme` → group scheme."""
     name = reference.rsplit("/")[-1]
-    return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name).strip()
+    return NAMES.get(name) or "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name).strip()
 
 
 def values(schema: dict[str, Any]) -> str:
@@ -64,7 +69,7 @@ def table(model: type[BaseModel]) -> list[str]:
     rows = ["| key | values | meaning |", "| --- | --- | --- |"]
     for key, field in schema["properties"].items():
         named = next((part["$ref"] for part in [field, *field.get("anyOf", [])] if "$ref" in part), "").rsplit("/")[-1]
-        told = field.get("description") or blocks.get(named, {}).get("description", "")
+        told = field.get("description") or blocks.get(named, {}).get("description", "By its `kind`.")
         if key != "kind":
             rows.append(f"| `{key}` | {values(field)}{default(field, key in schema.get('required', []))} | {told} |")
     return rows if len(rows) > 2 else []
