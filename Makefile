@@ -25,7 +25,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test check run article lint lock clean
+.PHONY: help test check run article docs lint lock clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST)
@@ -47,6 +47,11 @@ article: TIER = paper
 article: .venv/.stamp  ## typeset a reproduction report of four pages from the results of TIER, the paper's unless told
 	$(BIN)/snakemake article --config tier=$(TIER)
 
+docs: .venv/.stamp  ## build this documentation's pages into docs/_build/html; a warning is an error
+	@# pages of names that are gone would stay
+	rm -rf docs/generated
+	$(BIN)/python -m sphinx -q -W --keep-going docs docs/_build/html
+
 lint: .venv/.stamp  ## check style, format and types, of the workflow too
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -55,14 +60,14 @@ lint: .venv/.stamp  ## check style, format and types, of the workflow too
 	if [ -e $(BIN)/snakemake ]; then $(BIN)/snakefmt --check Snakefile workflow/rules && $(BIN)/snakemake --lint; fi
 
 lock:  ## resolve requirements.lock and requirements-gpu.lock anew from pyproject.toml (needs uv)
-	uv pip compile -q --universal --python-version 3.10 --extra workflow --extra article --extra cluster --extra dev \
-	    --generate-hashes --no-annotate --no-header pyproject.toml -o requirements.lock
+	uv pip compile -q --universal --python-version 3.10 --extra workflow --extra article --extra cluster --extra docs \
+	    --extra dev --generate-hashes --no-annotate --no-header pyproject.toml -o requirements.lock
 	@# wheels of CUDA's libraries are the same for every Python
 	uv pip compile -q --python-platform x86_64-manylinux_2_28 --python-version 3.12 --extra gpu -c requirements.lock \
 	    --generate-hashes --no-annotate --no-header pyproject.toml | sed -n '/^nvidia/,/[^\\]$$/p' > requirements-gpu.lock
 
 clean:  ## remove .venv and everything that tools leave behind
-	rm -rf .venv build src/*.egg-info .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv build docs/_build docs/generated src/*.egg-info .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps are written last, so that an interrupted installation does not count as made. There are two, so

@@ -43,7 +43,7 @@ def digests(results: Path) -> dict[str, str]:
 
 
 def fill_in(workspace: Workspace) -> Workspace:
-    """A checkout's Slurm profile, as docs/cluster.md says: a partition; the cluster of the tests has no accounts."""
+    """A checkout's Slurm profile, as docs/slurm.md says: a partition; the cluster of the tests has no accounts."""
     workspace.replace(PROFILE, 'slurm_partition: ""', "slurm_partition: main")
     return workspace
 

@@ -35,7 +35,7 @@ HIDDEN = (128, 128)
 
 class InvariantClassifier(ClassifierMixin, InvariantEstimator):
     """
-    A Gaussian process that learns how much its images may be transformed without a change of class.
+    A Gaussian process that learns how much its images may be transformed without a change of class::
 
         model = InvariantClassifier(orbit="affine").fit(images, labels)
         model.predict(new), model.predict_proba(new), model.evidence_

@@ -16,6 +16,8 @@ KINDS = {kind.__name__: kind for kind in (InvariantClassifier, InvariantRegresso
 
 def load(path: str | os.PathLike[str], orbit: Any = None) -> Any:
     """
+    Reads a fitted estimator from its file.
+
     :param path: of a file that an estimator's ``save`` wrote.
     :param orbit: what was passed to the estimator, if that was no name.
     :return: an :class:`InvariantClassifier` or :class:`InvariantRegressor`, fitted.

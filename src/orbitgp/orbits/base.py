@@ -16,8 +16,8 @@ class Orbit(Module, metaclass=abc.ABCMeta):
     """
     A distribution p(x_a | x), written x_a = t(x, u) with u uniform on (0, 1)^num_uniforms.
 
-    A subclass says how many uniforms a draw takes (``num_uniforms``) and what they do (``apply``); parameters are
-    ``gpflow.Parameter``s, and the map is differentiable in them for fixed u (the reparameterisation trick).
+    A subclass says how many uniforms a draw takes (``num_uniforms``) and what they do (``apply``); each parameter is a
+    ``gpflow.Parameter``, and the map is differentiable in it for fixed u (the reparameterisation trick).
     """
 
     @property
