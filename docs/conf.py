@@ -23,7 +23,7 @@ extensions = [
     "repository_files",
     "settings",
 ]
-exclude_patterns = ["_build", "quick", "replaced.md", "extensions", "templates"]
+exclude_patterns = ["_build", "quick", "extensions", "templates"]
 templates_path = ["templates"]
 
 html_theme = "furo"
