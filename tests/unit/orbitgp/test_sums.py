@@ -111,7 +111,7 @@ def test_bound_and_predictions_of_a_sum_are_exact_over_finite_orbits(turns, imag
     X, Y = images
     model = make_model(inducing, orbits.Identity() if turns == 1 else orbits.RightAngles(SHAPE))
     Kff, K_uf, K_uu = reference(X, inducing, turns)
-    q_sqrt = np.tile(model.q_sqrt, (P, 1, 1))
+    q_sqrt = tf.tile(model.q_sqrt, (P, 1, 1))
     np.testing.assert_allclose(Kuf(model.inducing_variable, model.kernel, X), K_uf, rtol=1e-10)
     np.testing.assert_allclose(model.Kuu(), K_uu, rtol=1e-10, atol=1e-14)
     np.testing.assert_allclose(model.kernel(X), Kff, rtol=1e-10)
