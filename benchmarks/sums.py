@@ -54,8 +54,8 @@ def specification(words: str, given: argparse.Namespace) -> RunSpec:
             components=components(words),
             scheme={"size": given.draws},
             optimiser={"steps": given.steps, "batch": given.batch, "batches": "drawn", "inducing_scale": "row"},
-            final_pass={"samples": 2 * given.draws},
-            evaluation={"count": 1, "samples": 2 * given.draws},
+            final_pass={"samples": given.last_draws},
+            evaluation={"count": 1, "samples": given.last_draws},
         )
     )
 
@@ -111,10 +111,13 @@ def main() -> None:
     """Reads the arguments and writes both files."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--images", type=int, default=3000)
-    parser.add_argument("--test", type=int, default=2000)
+    parser.add_argument("--test", type=int, default=1000)
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--batch", type=int, default=200)
-    parser.add_argument("--draws", type=int, default=4, help="in each of two groups")
+    parser.add_argument("--draws", type=int, default=2, help="in each of two groups, in training")
+    parser.add_argument(
+        "--last-draws", type=int, default=8, help="for the bound of all images, and for each test image"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--models", nargs="+", default=["5:2:100+10:3:100+28:1:150", "28:1:350"])
     parser.add_argument("--folder", type=Path, default=HERE, help="where sums.csv and sums.md go")
@@ -125,7 +128,8 @@ def main() -> None:
         sys.stderr.write(f"{rows[-1]}\n")
     frame = pd.DataFrame(rows)
     write_text(given.folder / "sums.csv", frame.to_csv(index=False, float_format="%.6g"))
-    numbers = [f"--{key} {getattr(given, key)}" for key in ("images", "test", "steps", "batch", "draws", "seed")]
+    names = ("images", "test", "steps", "batch", "draws", "last_draws", "seed")
+    numbers = [f"--{name.replace('_', '-')} {getattr(given, name)}" for name in names]
     text = report(frame, " ".join(["python benchmarks/sums.py", *numbers, "--models", *given.models]))
     write_text(given.folder / "sums.md", text)
     sys.stdout.write(text)

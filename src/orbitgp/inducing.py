@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import gpflow
 import numpy as np
 import tensorflow as tf
 from check_shapes import Shape, check_shapes
@@ -84,10 +83,13 @@ def from_arrays(arrays: Mapping[str, np.ndarray]) -> Points:
     :param arrays: the parameters of a model by name, ``inducing_variable.Z`` among them, or, of a sum,
         ``inducing_variable.parts[0].Z``, ``inducing_variable.parts[1].Z`` …
     """
-    if (alone := "inducing_variable.Z") in arrays:
-        return BasePoints(_matrix(arrays[alone]))
-    names = (f"inducing_variable.parts[{i}].Z" for i in range(len(arrays)))
-    return SumPoints([BasePoints(_matrix(arrays[name])) for name in names if name in arrays])
+    alone = "inducing_variable.Z"
+    names = [alone, *(f"inducing_variable.parts[{i}].Z" for i in range(len(arrays)))]
+    found = {name: arrays[name] for name in names if name in arrays}
+    for name, Z in found.items():
+        if Z.ndim != 2:
+            raise ValueError(f"{name} must be a matrix, got the shape {Z.shape}")
+    return BasePoints(found[alone]) if alone in found else SumPoints([*found.values()])
 
 
 def check_lengths(inducing_variable: Points, kernel: Invariant, length: int) -> None:
@@ -96,8 +98,11 @@ def check_lengths(inducing_variable: Points, kernel: Invariant, length: int) -> 
 
     :param length: D, of an input.
     """
-    drawn = kernel.orbit.sample(tf.zeros([1, length], gpflow.default_float()), 1, 1, [0, 0], "iid")
-    draw_kernels(inducing_variable, kernel, drawn.dtype)(drawn)
+    for base, points in processes(inducing_variable, kernel):
+        _, listed = innermost(base)
+        wanted = Composed([kernel.orbit, *listed]).point_length(length)
+        if points.Z.shape[1] != wanted:
+            raise ValueError(f"inducing points have {points.Z.shape[1]} values, points of the process {wanted}")
 
 
 def draw_kernels(

@@ -27,6 +27,13 @@ class Orbit(Module, metaclass=abc.ABCMeta):
     def num_uniforms(self) -> int:
         """How many uniform numbers one draw takes."""
 
+    def point_length(self, input_length: int) -> int:
+        """
+        :param input_length: D.
+        :return: E, how many numbers a point has.
+        """
+        return input_length
+
     @abc.abstractmethod
     @check_shapes("X: [N, D]", "U: [N, S, num_uniforms]", "return: [N, S, E]")
     def apply(self, X: tf.Tensor, U: tf.Tensor) -> tf.Tensor:

@@ -30,6 +30,12 @@ class Composed(Orbit):
         """The uniforms of all steps."""
         return sum(orbit.num_uniforms for orbit in self.orbits)
 
+    def point_length(self, input_length: int) -> int:
+        """That of the last step."""
+        for orbit in self.orbits:
+            input_length = orbit.point_length(input_length)
+        return input_length
+
     @inherit_check_shapes
     def apply(self, X: tf.Tensor, U: tf.Tensor) -> tf.Tensor:
         """Each step takes every draw of the step before as an input of its own."""

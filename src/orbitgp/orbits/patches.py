@@ -57,6 +57,10 @@ class Patches(ImageOrbit, FiniteOrbit):
         """Which columns of a point are the x and y of its patch; None without ``location``."""
         return slice(self._values, self._values + 2) if self._location else None
 
+    def point_length(self, input_length: int) -> int:
+        """The values of a patch, and its place."""
+        return self._values + 2 * self._location
+
     @inherit_check_shapes
     def full(self, X: TensorType) -> tf.Tensor:
         """Every patch of every image, [N, P, size² C] or, with the place, [N, P, size² C + 2]."""

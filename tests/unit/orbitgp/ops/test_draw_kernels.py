@@ -142,7 +142,7 @@ def test_a_sum_adds_kernels_between_draws_and_lists_those_with_inducing_variable
         np.testing.assert_allclose(make().between_inputs(drawn[:, 0])[a, b], np.mean(together), rtol=1e-12)
 
 
-@pytest.mark.parametrize("how", ["eager", "graph", "unknown size", "xla"])
+@pytest.mark.parametrize("how", ["eager", "graph", "unknown size", "xla", "xla, unknown size"])
 @pytest.mark.parametrize("across", [False, True])
 def test_blocks_change_neither_values_nor_gradients(how, across, monkeypatch):
     make, variables = two_processes()
@@ -164,11 +164,11 @@ def test_blocks_change_neither_values_nor_gradients(how, across, monkeypatch):
     inside = DrawKernels._evaluate
     monkeypatch.setattr(DrawKernels, "_evaluate", lambda *args: (seen.append(args[2].shape[0]), inside(*args))[1])
     if how != "eager":
-        signature = [tf.TensorSpec([None, G, 2, 12], tf.float64)] if how == "unknown size" else None
-        slopes = tf.function(slopes, autograph=False, input_signature=signature, jit_compile=how == "xla")
+        signature = [tf.TensorSpec([None, G, 2, 12], tf.float64)] if "unknown" in how else None
+        slopes = tf.function(slopes, autograph=False, input_signature=signature, jit_compile="xla" in how)
     for mine, theirs in zip(slopes(tf.convert_to_tensor(drawn)), whole, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-10, atol=1e-12)
-    assert set(seen) <= {1, 2, 3, 7, None} and (how == "unknown size" or 7 not in seen[:1])
+    assert seen[0] != 7  # the first process, of patches, was indeed worked on in blocks
 
 
 def test_points_of_another_space_are_refused():

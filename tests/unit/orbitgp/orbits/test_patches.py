@@ -21,6 +21,7 @@ def test_points_are_the_patches_and_where_they_lie(shape, size, stride, noise_im
     listed, bare = orbit.full(X).numpy(), Patches(shape, size, stride, location=False).full(X).numpy()
     half = (max(shape[:2]) - 1) / 2
     assert isinstance(orbit, FiniteOrbit) and listed.dtype == np.float32
+    assert listed.shape[2] == orbit.point_length(X.shape[1])
     for n, image in enumerate(X.reshape(3, *shape[:2], -1)):
         patches, centres = by_loops(image, size, stride)
         assert orbit.order == len(patches)
@@ -51,7 +52,7 @@ def test_after_another_orbit_each_draw_is_a_patch_of_its_draw(noise_images):
     for n, s in np.ndindex(2, 5):
         every = patches.full(moved[n, s : s + 1]).numpy()[0]
         np.testing.assert_array_equal(drawn[n, s], every[int(U[n, s, 6] * patches.order)])
-    assert orbit.sample(X, 2, 3, [0, 1]).shape == (2, 2, 3, 11)
+    assert orbit.sample(X, 2, 3, [0, 1]).shape == (2, 2, 3, orbit.point_length(36)) == (2, 2, 3, 11)
 
 
 @pytest.mark.parametrize(
