@@ -451,6 +451,13 @@ class RunSpec(Training):
     dataset: Dataset
     orbit: Orbit
 
+    @property
+    def inducing_points(self) -> int:
+        """Number of inducing points, of all components together."""
+        if self.components is None:
+            return self.inducing.count
+        return sum(component.inducing for component in self.components)
+
     @model_validator(mode="after")
     def _blocks_fit(self) -> RunSpec:
         """What the blocks ask of each other."""

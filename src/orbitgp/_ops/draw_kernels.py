@@ -17,7 +17,7 @@ from orbitgp._ops.precision import values_of, with_values
 
 MatrixProduct = Callable[..., tf.Tensor]  #: as tf.matmul, of two matrices
 
-TOGETHER = 2**26  #: numbers in the largest matrix: few enough to fit into memory, and enough to keep a GPU busy
+TOGETHER = 2**27  #: numbers in the largest matrix: few enough to fit into memory, and enough to keep a GPU busy
 
 
 class Listed(Protocol):
