@@ -18,6 +18,8 @@ _HOMES = {
     "InvariantPosterior": "posteriors",
     "Invariant": "kernels",
     "BasePoints": "inducing",
+    "SumPoints": "inducing",
+    "Component": "components",
     "place": "inducing",
     "Groups": "schemes",
     "FullOrbit": "schemes",
@@ -35,7 +37,17 @@ _HOMES = {
     "Fitted": "fitting.loop",
     "Recipe": "optimizers.recipe",
 }
-_MODULES = ("datasets", "inducing", "insensitivity", "kernels", "likelihoods", "models", "orbits", "schemes")
+_MODULES = (
+    "components",
+    "datasets",
+    "inducing",
+    "insensitivity",
+    "kernels",
+    "likelihoods",
+    "models",
+    "orbits",
+    "schemes",
+)
 
 __all__ = sorted([*_HOMES, *_MODULES, "__version__"])
 

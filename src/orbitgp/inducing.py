@@ -2,74 +2,197 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from check_shapes import check_shapes
+from check_shapes import Shape, check_shapes
 from gpflow.base import TensorLike, TensorType
 from gpflow.covariances import Kuf, Kuu
-from gpflow.inducing_variables.inducing_variables import InducingPointsBase
-from gpflow.kernels import Kernel
+from gpflow.inducing_variables.inducing_variables import InducingPointsBase, InducingVariables
+from gpflow.kernels import Kernel, Sum
 from scipy import sparse
 
 from orbitgp import checks
-from orbitgp._ops.draw_kernels import kernel_matrix
-from orbitgp.kernels import Invariant, orbit_Kfu
-from orbitgp.orbits import Orbit
+from orbitgp._ops.draw_kernels import DrawKernels, MatrixProduct, SumKernels, kernel_matrix
+from orbitgp._ops.precision import in_precision
+from orbitgp.kernels import Invariant, innermost, orbit_Kfu
+from orbitgp.orbits import Composed, Orbit
 
 METHODS = ("kmeans", "greedy")
 
 
 class BasePoints(InducingPointsBase):
-    """u = g(Z), values of the function before it is averaged: k_uu has no orbit in it and is exact."""
+    """
+    u = g(Z), values of the function before it is averaged: k_uu has no orbit in it and is exact. Where the base kernel
+    averages over finite orbits, g is the innermost function, and Z are points of the space that these lead to.
+    """
+
+    @property
+    def parts(self) -> list[BasePoints]:
+        """These points alone: one process is a sum of one."""
+        return [self]
+
+
+class SumPoints(InducingVariables):
+    """u = (g_1(Z_1), …, g_C(Z_C)) of a sum of independent processes, each in its own space: k_uu is block-diagonal."""
+
+    def __init__(self, parts: Sequence[BasePoints | TensorType], name: str | None = None) -> None:
+        """
+        :param parts: for each process, in the order of the kernels: points, or an array [M_c, E_c] of them.
+        """
+        super().__init__(name=name)
+        if not isinstance(parts, Sequence) or not len(parts):
+            raise ValueError(f"parts must be a list of inducing points, one for each process, got {parts!r}")
+        self.parts = [part if isinstance(part, BasePoints) else BasePoints(part) for part in parts]
+
+    @property
+    def num_inducing(self) -> tf.Tensor:
+        """M = Σ_c M_c"""
+        return tf.add_n([part.num_inducing for part in self.parts])
+
+    @property
+    def shape(self) -> Shape:
+        """[M, None, 1]: rows of different processes have different lengths."""
+        return sum(part.Z.shape[0] for part in self.parts), None, 1
+
+
+Points = BasePoints | SumPoints
+
+
+def processes(inducing_variable: Points, kernel: Invariant) -> list[tuple[Kernel, BasePoints]]:
+    """
+    :return: the independent processes whose sum is averaged over the kernel's orbit, each by its kernel and its
+        inducing points: for :class:`BasePoints` the base kernel as a whole, for :class:`SumPoints` its summands.
+    """
+    if isinstance(inducing_variable, BasePoints):
+        return [(kernel.base, inducing_variable)]
+    parts = inducing_variable.parts
+    if not isinstance(kernel.base, Sum) or len(kernel.base.kernels) != len(parts):
+        raise ValueError(
+            f"SumPoints of {len(parts)} processes need a base kernel that is a sum of as many (k_1 + k_2 + …), got "
+            f"{type(kernel.base).__name__}"
+            + (f" of {len(kernel.base.kernels)}" if isinstance(kernel.base, Sum) else "")
+        )
+    return list(zip(kernel.base.kernels, parts, strict=True))
+
+
+def from_arrays(arrays: Mapping[str, np.ndarray]) -> Points:
+    """
+    :param arrays: the parameters of a model by name, ``inducing_variable.Z`` among them, or, of a sum,
+        ``inducing_variable.parts[0].Z``, ``inducing_variable.parts[1].Z`` …
+    """
+    alone = "inducing_variable.Z"
+    names = [alone, *(f"inducing_variable.parts[{i}].Z" for i in range(len(arrays)))]
+    found = {name: arrays[name] for name in names if name in arrays}
+    for name, Z in found.items():
+        if Z.ndim != 2:
+            raise ValueError(f"{name} must be a matrix, got the shape {Z.shape}")
+    return BasePoints(found[alone]) if alone in found else SumPoints([*found.values()])
+
+
+def check_lengths(inducing_variable: Points, kernel: Invariant, length: int) -> None:
+    """
+    Raises an error unless inducing points live where the kernel looks at inputs.
+
+    :param length: D, of an input.
+    """
+    for base, points in processes(inducing_variable, kernel):
+        _, listed = innermost(base)
+        wanted = Composed([kernel.orbit, *listed]).point_length(length)
+        if points.Z.shape[1] != wanted:
+            raise ValueError(f"inducing points have {points.Z.shape[1]} values, points of the process {wanted}")
+
+
+def draw_kernels(
+    inducing_variable: Points, kernel: Invariant, dtype: tf.DType, product: MatrixProduct = tf.matmul
+) -> SumKernels:
+    """
+    :param dtype: in which the kernels are evaluated.
+    :param product: of the large matrices.
+    :return: the base kernel between draws, and between draws and inducing variables.
+    """
+    parts = []
+    for base, points in processes(inducing_variable, kernel):
+        inner, listed = innermost(base)
+        parts.append(DrawKernels(in_precision(inner, dtype), tf.cast(points.Z, dtype), product, listed=listed))
+    return SumKernels(parts)
 
 
 @Kuu.register(BasePoints, Invariant)
+@Kuu.register(SumPoints, Invariant)
 @check_shapes("inducing_variable: [M, D, 1]", "return: [M, M]")
-def _Kuu_base_points(inducing_variable: BasePoints, kernel: Invariant, *, jitter: float = 0.0) -> tf.Tensor:
-    """k_uu(z, z') = k_g(z, z')"""
-    K = kernel_matrix(kernel.base, inducing_variable.Z)
+def _Kuu_points(inducing_variable: Points, kernel: Invariant, *, jitter: float = 0.0) -> tf.Tensor:
+    """k_uu(z, z') = k_g(z, z') within a process, zero between two."""
+    blocks = [kernel_matrix(innermost(base)[0], points.Z) for base, points in processes(inducing_variable, kernel)]
+    K = _block_diagonal(blocks)
     return tf.linalg.set_diag(K, tf.linalg.diag_part(K) + jitter)
 
 
+def _block_diagonal(blocks: list[tf.Tensor]) -> tf.Tensor:
+    sizes = [block.shape[0] for block in blocks]
+    sides = [(sum(sizes[:i]), sum(sizes[i + 1 :])) for i in range(len(sizes))]
+    return tf.concat([tf.pad(block, [[0, 0], side]) for block, side in zip(blocks, sides, strict=True)], axis=0)
+
+
 @Kuf.register(BasePoints, Invariant, TensorLike)
-@check_shapes("inducing_variable: [M, D, 1]", "Xnew: [N, D]", "return: [M, N]")
-def _Kuf_base_points(inducing_variable: BasePoints, kernel: Invariant, Xnew: TensorType) -> tf.Tensor:
-    """k_uf(z, x) = E_a k_g(z, x_a)"""
-    return tf.transpose(orbit_Kfu(kernel.orbit, kernel.base, Xnew, inducing_variable.Z))
+@Kuf.register(SumPoints, Invariant, TensorLike)
+@check_shapes("inducing_variable: [M, E, 1]", "Xnew: [N, D]", "return: [M, N]")
+def _Kuf_points(inducing_variable: Points, kernel: Invariant, Xnew: TensorType) -> tf.Tensor:
+    """k_uf(z, x) = E_a k_g(z, x_a), of each process"""
+    found = [orbit_Kfu(kernel.orbit, base, Xnew, points.Z) for base, points in processes(inducing_variable, kernel)]
+    return tf.transpose(tf.concat(found, axis=1))
 
 
 def place(
-    kernel: Invariant, X: Any, count: int, *, method: str = "kmeans", seed: int = 0, candidates: int = 10_000
-) -> BasePoints:
+    kernel: Invariant,
+    X: Any,
+    count: int | Sequence[int],
+    *,
+    method: str = "kmeans",
+    seed: int = 0,
+    candidates: int = 10_000,
+) -> Points:
     """
     Inducing points from augmented data: g is only ever evaluated at transformed inputs, so that is where its values
     are worth knowing.
 
     :param kernel: whose orbit transforms the inputs, and whose base kernel ``"greedy"`` measures them with.
     :param X: [N, D]
-    :param count: M.
+    :param count: M; or, of a base kernel that is a sum, the numbers of points of its processes.
     :param method: ``"kmeans"`` or ``"greedy"`` (largest conditional variance first).
-    :param candidates: at most so many inputs, chosen at random, are looked at.
+    :param candidates: at most so many points, chosen at random, are looked at. Inputs give one each; where finite
+        orbits follow, such as patches, inputs give several if there are too few.
+    :return: :class:`BasePoints`, or :class:`SumPoints` for several numbers.
     """
     checks.instance("kernel", kernel, Invariant)
     checks.one_of("method", method, METHODS)
     X = _matrix(X)
     checks.integer("candidates", candidates, least=1)
-    checks.integer("count", count, least=1, most=min(len(X), candidates))
+    if isinstance(count, Sequence):
+        kernels = kernel.base.kernels if isinstance(kernel.base, Sum) else [kernel.base]
+        if len(kernels) != len(count):
+            raise ValueError(f"count must name {len(kernels)} numbers, one for each process, got {list(count)}")
+        settings: dict[str, Any] = {"method": method, "seed": seed, "candidates": candidates}
+        alone = [Invariant(part, kernel.orbit) for part in kernels]
+        return SumPoints([place(part, X, number, **settings) for part, number in zip(alone, count, strict=True)])
+    inner, listed = innermost(kernel.base)
+    most = candidates if listed else min(len(X), candidates)
+    checks.integer("count", count, least=1, most=most)
     rng = np.random.default_rng(checks.integer("seed", seed, least=0))
-    looked_at = augmented(X[rng.permutation(len(X))[:candidates]], kernel.orbit, seed)
+    rows = np.resize(rng.permutation(len(X)), most)
+    looked_at = augmented(X[rows], Composed([kernel.orbit, *listed]) if listed else kernel.orbit, seed)
     if method == "greedy":
-        return BasePoints(greedy_variance(looked_at, kernel.base, count))
+        return BasePoints(greedy_variance(looked_at, inner, count))
     return BasePoints(kmeans(looked_at, count, seed))
 
 
-@check_shapes("X: [N, D]", "return: [N, D]")
+@check_shapes("X: [N, D]", "return: [N, E]")
 def augmented(X: TensorType, orbit: Orbit, seed: int) -> np.ndarray:
     """
     :param X: [N, D]
-    :return: [N, D], one independent draw from the orbit of each input: where g, not f, is looked at.
+    :return: [N, E], one independent draw from the orbit of each input: where g, not f, is looked at.
     """
     seed = checks.integer("seed", seed, least=0)
     checks.instance("orbit", orbit, Orbit)

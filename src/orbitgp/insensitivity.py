@@ -72,6 +72,11 @@ def insensitivity(
     X = tf.cast(X, model.compute_dtype)
     N = X.shape[0]
     moved = model.kernel.orbit.sample(X, 1, draws, split(start, 0))[:, 0]
+    if moved.shape[-1] != X.shape[-1]:
+        raise ValueError(
+            f"{type(model.kernel.orbit).__name__} leads to another space, where f has no values to compare; make the "
+            "patches part of the base kernel"
+        )
     first, second = tf.repeat(X, draws, axis=0), tf.reshape(moved, [N * draws, -1])
     measure = _prior_moments if view == "prior" else _posterior_moments
     found = measure(model, first, second, samples // 2, split(start, 1))

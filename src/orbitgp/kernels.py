@@ -31,7 +31,7 @@ for _dispatcher in (orbit_Kfu, orbit_Kff, orbit_Kff_diag):
 
 
 @orbit_Kfu.register(FiniteOrbit, Kernel, object, object)
-@check_shapes("X: [N, D]", "Z: [M, D]", "return: [N, M]")
+@check_shapes("X: [N, D]", "Z: [M, E]", "return: [N, M]")
 def _finite_Kfu(orbit: FiniteOrbit, base: Kernel, X: TensorType, Z: TensorType) -> tf.Tensor:
     """k_fu(x, z) = (1/P) Σ_a k_g(x_a, z)"""
     return tf.reduce_mean(base(orbit.full(X), Z), axis=1)
@@ -97,6 +97,9 @@ class Invariant(Kernel):
 
     Where the average is exact this is a kernel like any other of GPflow's, in GPR
     or SVGP. For other orbits it names the model, and :class:`orbitgp.models.InvariantSVGP` estimates what it needs.
+
+    The base kernel may average over a finite orbit itself, ``Invariant(Invariant(k, Patches(…)), Affine(…))``, and it
+    may be a sum: f(x) = E_a Σ_c E_p g_c(x_a,p), all processes under the same draws a.
     """
 
     def __init__(self, base: Kernel, orbit: Orbit, name: str | None = None) -> None:
@@ -115,10 +118,48 @@ class Invariant(Kernel):
 
     @inherit_check_shapes
     def K(self, X: TensorType, X2: TensorType | None = None) -> tf.Tensor:
-        """[N, D], [N2, D] → [N, N2]"""
-        return orbit_Kff(self.orbit, self.base, X, X if X2 is None else X2)
+        """[…, N, D], [… 2, N2, D] → […, N, … 2, N2]"""
+        X = tf.convert_to_tensor(X)
+        if X2 is None and X.shape.rank > 2:  # each matrix with itself
+            return tf.map_fn(self.K, X)
+        X2 = X if X2 is None else tf.convert_to_tensor(X2)
+        found = orbit_Kff(self.orbit, self.base, _as_rows(X), _as_rows(X2))
+        return tf.reshape(found, tf.concat([tf.shape(X)[:-1], tf.shape(X2)[:-1]], axis=0))
 
     @inherit_check_shapes
     def K_diag(self, X: TensorType) -> tf.Tensor:
-        """[N, D] → [N]"""
-        return orbit_Kff_diag(self.orbit, self.base, X)
+        """[…, N, D] → […, N]"""
+        X = tf.convert_to_tensor(X)
+        return tf.reshape(orbit_Kff_diag(self.orbit, self.base, _as_rows(X)), tf.shape(X)[:-1])
+
+
+@orbit_Kfu.register(FiniteOrbit, Invariant, object, object)
+@check_shapes("X: [N, D]", "Z: [M, E]", "return: [N, M]")
+def _nested_Kfu(orbit: FiniteOrbit, base: Invariant, X: TensorType, Z: TensorType) -> tf.Tensor:
+    """Z are points of the innermost function, which no orbit transforms."""
+    Kpu = orbit_Kfu(base.orbit, base.base, _as_rows(orbit.full(X)), Z)
+    return tf.reduce_mean(tf.reshape(Kpu, [-1, orbit.order, tf.shape(Kpu)[1]]), axis=1)
+
+
+def innermost(kernel: Kernel) -> tuple[Kernel, tuple[FiniteOrbit, ...]]:
+    """
+    :param kernel: the base kernel of an :class:`Invariant`, or a part of it.
+    :return: the kernel of the function that is averaged in the end, and the finite orbits that lead to its points, in
+        the order in which they act.
+    """
+    orbits: list[FiniteOrbit] = []
+    while isinstance(kernel, Invariant):
+        if not isinstance(kernel.orbit, FiniteOrbit):
+            orbit = type(kernel.orbit).__name__
+            raise TypeError(
+                f"an Invariant inside an Invariant is averaged over every point of its orbit, and {orbit} cannot be "
+                "listed: draw from both orbits, Invariant(k, Composed([outer, inner]))"
+            )
+        orbits.append(kernel.orbit)
+        kernel = kernel.base
+    return kernel, tuple(orbits)
+
+
+def _as_rows(X: tf.Tensor) -> tf.Tensor:
+    """[…, N, D] → […  N, D]"""
+    return tf.reshape(X, [-1, tf.shape(X)[-1]])

@@ -20,12 +20,12 @@ from gpflow.utilities import triangular
 
 from orbitgp import checks
 from orbitgp._ops.blocks import map_blocks
-from orbitgp._ops.draw_kernels import DrawKernels
+from orbitgp._ops.draw_kernels import SumKernels
 from orbitgp._ops.outputs import times_each
-from orbitgp._ops.precision import PRECISIONS, in_precision
+from orbitgp._ops.precision import PRECISIONS
 from orbitgp._ops.products import three_passes, worthwhile
 from orbitgp._ops.triangular import whitener
-from orbitgp.inducing import BasePoints
+from orbitgp.inducing import BasePoints, Points, draw_kernels
 from orbitgp.kernels import Invariant
 from orbitgp.likelihoods import Batch, Moments, Sites, expected_log_density, quadratic_sites
 from orbitgp.orbits.sampling import split
@@ -94,7 +94,7 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         self,
         kernel: Invariant,
         likelihood: Likelihood,
-        inducing_variable: BasePoints | TensorType,
+        inducing_variable: Points | TensorType,
         *,
         mean_function: MeanFunction | None = None,
         num_latent_gps: int = 1,
@@ -114,7 +114,8 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         """
         :param kernel: base kernel and orbit.
         :param likelihood: one that :func:`orbitgp.likelihoods.expected_log_density` knows.
-        :param inducing_variable: points of g, or an array Z [M, D] of them.
+        :param inducing_variable: points of g, or an array Z [M, D] of them;
+            :class:`orbitgp.inducing.SumPoints` of a sum of processes.
         :param mean_function: m(x), which should be invariant itself; zero if None.
         :param num_latent_gps: P, the number of outputs; all have the same kernel.
         :param q_mu: [M, P] a first mean of q; zero if None.
@@ -141,8 +142,8 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         checks.instance("likelihood", likelihood, Likelihood)
         outputs = checks.integer("num_latent_gps", num_latent_gps, least=1)
         super().__init__(kernel, likelihood, mean_function, outputs)
-        is_points = isinstance(inducing_variable, BasePoints)
-        self.inducing_variable = inducing_variable if is_points else BasePoints(inducing_variable)
+        is_points = isinstance(inducing_variable, Points)
+        self.inducing_variable: Points = inducing_variable if is_points else BasePoints(inducing_variable)
         self.num_data = None if num_data is None else checks.integer("num_data", num_data, least=1)
         self.scheme: Scheme = checks.instance("scheme", Groups() if scheme is None else scheme, Scheme)
         self.scheme.check(kernel.orbit)
@@ -151,13 +152,13 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         self.compute_dtype = tf.float32 if precision == "mixed" else gpflow.default_float()
         if precision == "mixed":  # ten bits of mantissa, which GPUs else take for float32 products, are too few
             tf.config.experimental.enable_tensor_float_32_execution(False)
-        in_precision(kernel.base, self.compute_dtype)  # refuses now what it would refuse in the first step
         self.block = None if block is None else checks.integer("block", block, least=1)
         if compiled and block is not None:
             raise ValueError(
                 "compiled=True works on the whole batch, since XLA cannot leave a loop's results; drop block"
             )
         self.compiled = compiled
+        self._draw_kernels()  # refuses now what it would refuse in the first step
         self.prediction_samples = checks.integer("prediction_samples", prediction_samples, least=1)
         self.seed = checks.integer("seed", seed, least=0)
 
@@ -167,7 +168,7 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         self._init_q(q_mu, q_sqrt, covariance)
 
     def _init_q(self, q_mu: TensorType | None, q_sqrt: TensorType | None, covariance: str | None) -> None:
-        M, P = self.inducing_variable.Z.shape[0], self.num_latent_gps
+        M, P = sum(part.Z.shape[0] for part in self.inducing_variable.parts), self.num_latent_gps
         if covariance is None:
             covariance = "shared" if q_sqrt is None or np.shape(q_sqrt)[0] == 1 else "per_output"
         copies = 1 if checks.one_of("covariance", covariance, COVARIANCES) == "shared" else P
@@ -257,7 +258,7 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         """What the model predicts as it is now, with k_uu factorised once: for many predictions of one model."""
         return InvariantPosterior(
             self.kernel,
-            self.inducing_variable.Z,
+            self.inducing_variable,
             self.Kuu(),
             self.q_mu,
             self.q_sqrt,
@@ -408,11 +409,10 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         constant = tf.reduce_sum(sites.constant) - 0.5 * self.num_latent_gps * tf.reduce_mean(unexplained)
         return linear, precision, constant, ceiling
 
-    def _draw_kernels(self) -> DrawKernels:
-        """The base kernel at draws and at Z, in the precision of computation."""
-        base = in_precision(self.kernel.base, self.compute_dtype)
+    def _draw_kernels(self) -> SumKernels:
+        """The base kernel at draws and at inducing points, in the precision of computation."""
         product = three_passes if worthwhile(self.compute_dtype, self.compiled) else tf.matmul
-        return DrawKernels(base, tf.cast(self.inducing_variable.Z, self.compute_dtype), product)
+        return draw_kernels(self.inducing_variable, self.kernel, self.compute_dtype, product)
 
     def _explained_variance(self, phi: tf.Tensor, columns: tf.Tensor, groups: int, weights: PairWeights) -> tf.Tensor:
         """‖Tᵀc̄‖² − ‖φ̄‖², [N, 1] or [N, P]"""
@@ -437,7 +437,7 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         return 0.5 * (tf.reduce_sum(tf.square(mean)) + covariance)
 
 
-def _averaged(kernels: DrawKernels, drawn: tf.Tensor, weights: PairWeights) -> tuple[tf.Tensor, tf.Tensor]:
+def _averaged(kernels: SumKernels, drawn: tf.Tensor, weights: PairWeights) -> tuple[tf.Tensor, tf.Tensor]:
     """
     :param drawn: [N, G, n, D]
     :return: [N] k_ff and [N, G, M] k_fu, averaged by groups, in float64.

@@ -9,9 +9,8 @@ from gpflow.functions import MeanFunction
 
 from orbitgp import checks
 from orbitgp._ops.blocks import map_blocks
-from orbitgp._ops.draw_kernels import DrawKernels
-from orbitgp._ops.precision import in_precision
 from orbitgp._ops.triangular import inverse_triangle
+from orbitgp.inducing import Points, draw_kernels
 from orbitgp.kernels import Invariant
 from orbitgp.schemes import Scheme
 
@@ -31,7 +30,7 @@ class InvariantPosterior(Module):
     def __init__(
         self,
         kernel: Invariant,
-        Z: TensorType,
+        inducing_variable: Points,
         Kuu: tf.Tensor,
         q_mu: TensorType,
         q_sqrt: TensorType,
@@ -44,7 +43,7 @@ class InvariantPosterior(Module):
         dtype: tf.DType,
     ) -> None:
         """
-        :param Z: [M, D]
+        :param inducing_variable: M points of g.
         :param Kuu: [M, M]
         :param q_mu: [M, P]
         :param q_sqrt: [1 or P, M, M]
@@ -59,15 +58,14 @@ class InvariantPosterior(Module):
         mean, root = tf.convert_to_tensor(q_mu), tf.convert_to_tensor(q_sqrt)
         self._mean = mean if whiten else tf.matmul(self._whitener, mean)  # [M, P], of v = L⁻¹ u
         self._root = root if whiten else tf.matmul(self._whitener, root)  # [1 or P, M, M]
-        self._base = in_precision(kernel.base, dtype)
-        self._kernels = DrawKernels(self._base, tf.cast(Z, dtype))
+        self._kernels = draw_kernels(inducing_variable, kernel, dtype)
 
     def draw(self, X: TensorType, samples: int | None = None, seed: TensorType | None = None) -> tf.Tensor:
         """
         :param X: [N, D]
         :param samples: S; the model's ``prediction_samples`` if None.
         :param seed: [2] integers that decide u; fixed if None, so that predictions do not change by themselves.
-        :return: [N, S, D], t(x, u_s): the points whose average stands for the orbit's.
+        :return: [N, S, E], t(x, u_s): the points whose average stands for the orbit's.
         """
         samples = self._samples if samples is None else checks.integer("samples", samples, least=1)
         seed = tf.constant([self._seed, -1]) if seed is None else tf.convert_to_tensor(seed)
@@ -150,7 +148,7 @@ class InvariantPosterior(Module):
     def _joint(self, X: tf.Tensor, samples: int | None, seed: TensorType | None) -> MeanAndVariance:
         """Mean [N, P], and covariance between inputs [P, N, N]."""
         drawn, dtype = self.draw(X, samples, seed), self._mean.dtype
-        Kff = tf.cast(tf.reduce_mean(self._base(drawn, drawn), axis=[1, 3]), dtype)
+        Kff = tf.cast(self._kernels.between_inputs(drawn), dtype)
         phi = tf.cast(self._kernels(drawn[:, None])[1][:, 0], dtype) @ tf.transpose(self._whitener)  # [N, M]
         spread = tf.matmul(phi[None], self._root)
         covariance = Kff - tf.matmul(phi, phi, transpose_b=True) + tf.matmul(spread, spread, transpose_b=True)

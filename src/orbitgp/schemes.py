@@ -151,7 +151,7 @@ class Scheme(abc.ABC):
         """
         :param X: [N, D]
         :param seed: [2] integers.
-        :return: [N, groups, size, D]
+        :return: [N, groups, size, E], points of the space that the orbit leads to.
         """
 
     @property
@@ -168,11 +168,11 @@ class Scheme(abc.ABC):
         """Raises an error if the scheme cannot draw from this orbit."""
 
     @abc.abstractmethod
-    @check_shapes("X: [N, D]", "return: [N, S, D]")
+    @check_shapes("X: [N, D]", "return: [N, S, E]")
     def draw_for_prediction(self, orbit: Orbit, X: TensorType, samples: int, seed: TensorType) -> tf.Tensor:
         """
         :param samples: how many draws, where the orbit cannot be listed.
-        :return: [N, S, D], points whose plain average stands for the orbit's; at every input the same transformations.
+        :return: [N, S, E], points whose plain average stands for the orbit's; at every input the same transformations.
         """
 
 

@@ -311,6 +311,23 @@ class Kernel(Block):
     lengthscale: Positive = Field(6.0, description="Length scale, in pixel values.")
 
 
+class Component(Block):
+    """One process of a sum: of the whole image, or of its patches."""
+
+    patch: int | None = Field(None, ge=1, le=4096, description="Pixels along a side of a patch; none: whole images.")
+    stride: int = Field(1, ge=1, le=4096, description="Pixels between patches.")
+    location: bool = Field(True, description="Whether the kernel knows where a patch lies.")
+    inducing: int = Field(ge=1, le=10_000, description="Number of inducing points.")
+    variance: Positive | None = Field(None, description="Variance of its g at the start; none: the kernel's.")
+    lengthscale: Positive | None = Field(None, description="Likewise, in pixel values; none: the kernel's, scaled.")
+
+    @model_validator(mode="after")
+    def _patches_have_strides(self) -> Component:
+        if self.patch is None and (self.stride, self.location) != (1, True):
+            raise ValueError("stride and location are those of patches: give patch, their size, or leave them out")
+        return self
+
+
 class Inducing(Block):
     """Inducing points."""
 
@@ -436,6 +453,9 @@ class Training(Block):
 
     likelihood: Likelihood = GaussianLikelihood()
     kernel: Kernel = Kernel()
+    components: List[Component] | None = Field(
+        None, min_length=1, max_length=8, description="Processes whose sum is averaged; none: the whole image alone."
+    )
     inducing: Inducing = Inducing()
     scheme: Scheme = GroupScheme()
     precision: Literal["mixed", "float64"] = Field("mixed", description="mixed: kernel and warps in float32.")
@@ -456,6 +476,13 @@ class RunSpec(Training):
     dataset: Dataset
     orbit: Orbit
 
+    @property
+    def inducing_points(self) -> int:
+        """Number of inducing points, of all components together."""
+        if self.components is None:
+            return self.inducing.count
+        return sum(component.inducing for component in self.components)
+
     @model_validator(mode="after")
     def _blocks_fit(self) -> RunSpec:
         """What the blocks ask of each other."""
@@ -467,7 +494,13 @@ class RunSpec(Training):
                 f"{' or '.join(fitting)}; polya_gamma is for two classes"
             )
         most = getattr(data, "train", None)
-        for key, value in (("optimiser.batch", self.optimiser.batch), ("inducing.count", self.inducing.count)):
+        sizes = {"optimiser.batch": self.optimiser.batch}
+        if self.components is None:
+            sizes["inducing.count"] = self.inducing.count
+        for i, component in enumerate(self.components or ()):
+            if component.patch is None:  # images have many patches
+                sizes[f"components[{i}].inducing"] = component.inducing
+        for key, value in sizes.items():
             if most is not None and value > most:
                 raise ValueError(f"{key} = {value} must be at most {most}, the training images of {data.name}")
         if self.evaluation.count > self.optimiser.steps:

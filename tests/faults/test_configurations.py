@@ -22,7 +22,7 @@ EDITS = (
 TIERS = ("smok", "../../etc/passwd", "../smoke", "smoke/../smoke", "{tier}", "!!python/name:os.mkdir")
 #: what is given on the command line, how the complaint begins, and how it goes on
 GIVEN = (
-    *((f"tier={tier}", "tier is ", "; config has ablation, own, paper, quick, smoke, why") for tier in TIERS),
+    *((f"tier={tier}", "tier is ", "; config has ablation, beyond, own, paper, quick, smoke, why") for tier in TIERS),
     ("steps=5", "--config steps=5 ", "is not known. Allowed: tier (the name of a file in config); runs"),
     ("runs=both", "--config runs='both' ", "must be archive or build"),
     ("tensorboard=maybe", "--config tensorboard='maybe' ", "must be true or false"),

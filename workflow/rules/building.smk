@@ -46,7 +46,7 @@ def training_needs(spec):
     """
     train, test, values = image_counts(spec.dataset)
     draws = getattr(spec.scheme, "samples", getattr(spec.scheme, "groups", 1) * getattr(spec.scheme, "size", 1))
-    step = spec.optimiser.batch * draws * (values + spec.inducing.count)
+    step = spec.optimiser.batch * draws * (values + spec.inducing_points)
     return {
         "mem_mb": 1500 + (train + test) * values * 32 // 2**20 + step * 64 // 2**20,
         "runtime": 10 + spec.optimiser.steps * step // 10**10,

@@ -87,7 +87,7 @@ def cpu_hours(config: Config) -> float:
     for spec in map(config.spec, runs):
         draws = getattr(spec.scheme, "samples", getattr(spec.scheme, "groups", 1) * getattr(spec.scheme, "size", 1))
         batch = min(spec.optimiser.batch, image_counts(spec.dataset)[0])
-        products += 6.0 * spec.optimiser.steps * batch * draws * image_counts(spec.dataset)[2] * spec.inducing.count
+        products += 6.0 * spec.optimiser.steps * batch * draws * image_counts(spec.dataset)[2] * spec.inducing_points
     return (products / CPU_SPEED + AROUND * len(runs)) / 3600
 
 

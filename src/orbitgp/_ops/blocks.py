@@ -78,3 +78,78 @@ def checkpointed(function: Callable[..., tf.Tensor], inputs: tuple[tf.Tensor, ..
         return in_whole_blocks(lambda number, *blocks: (function(*blocks),), inputs, inputs[0].dtype), gradient
 
     return mapped(*inputs)
+
+
+def recomputed(
+    function: BlockFunction, X: tf.Tensor, shared: Sequence[tf.Tensor], rows: int, dtypes: Sequence[tf.DType]
+) -> tuple[tf.Tensor, ...]:
+    """
+    ``function(X, *shared)``, at most so many rows of X at a time, keeping nothing but the arguments: the backward pass
+    evaluates each block again. All blocks have one size, as XLA wants it; the last is filled up with zeros.
+
+    :param function: (X [rows, …], shared tensors) → tensors [rows, …], each row on its own.
+    :param X: [N, …]
+    :param shared: what all rows depend on. Gradients reach X and these, and nothing else.
+    :param rows: at most so many at a time.
+    :param dtypes: of the tensors that ``function`` returns.
+    :return: tensors [N, …]
+    """
+    if X.shape[0] is not None and X.shape[0] <= rows:
+        return function(X, *shared)
+    # plain numbers where they are known: XLA wants to know how long a loop's results are
+    N = tf.shape(X)[0] if X.shape[0] is None else X.shape[0]
+    count = -(-N // rows)
+    size = -(-N // count)
+
+    def blocks(tensor: tf.Tensor) -> tf.Tensor:
+        """[N, …] → [count, size, …]"""
+        ends = [[0, count * size - N], *([0, 0] for _ in tensor.shape[1:])]
+        return tf.reshape(tf.pad(tensor, ends), tf.concat([[count, size], tf.shape(tensor)[1:]], axis=0))
+
+    def joined(stacked: tf.Tensor) -> tf.Tensor:
+        """[count, size, …] → [N, …]"""
+        return tf.reshape(stacked, tf.concat([[count * size], tf.shape(stacked)[2:]], axis=0))[:N]
+
+    def looped(body: Callable[[tf.Tensor], Any], dtypes: Sequence[tf.DType], sums: Sequence[tf.Tensor]) -> Any:
+        """``body``: number of a block → tensors to stack, and tensors to add up."""
+
+        def one(number: tf.Tensor, arrays: Any, totals: Any) -> tuple[Any, ...]:
+            parts, terms = body(number)
+            arrays = [array.write(number, part) for array, part in zip(arrays, parts, strict=True)]
+            return number + 1, arrays, [total + term for total, term in zip(totals, terms, strict=True)]
+
+        _, arrays, totals = tf.while_loop(
+            lambda number, *_: number < count,
+            tf.autograph.experimental.do_not_convert(one),
+            (tf.constant(0), [tf.TensorArray(dtype, count) for dtype in dtypes], list(sums)),
+            parallel_iterations=1,
+        )
+        return [joined(array.stack()) for array in arrays], totals
+
+    @tf.custom_gradient
+    def mapped(X: tf.Tensor, *shared: tf.Tensor) -> Any:
+        by_block = blocks(X)
+
+        def forward(number: tf.Tensor) -> tuple[Any, Any]:
+            return function(by_block[number], *shared), ()
+
+        def gradient(*upstream: tf.Tensor) -> tuple[tf.Tensor, ...]:
+            arriving = [blocks(tensor) for tensor in upstream]
+
+            def backward(number: tf.Tensor) -> tuple[Any, Any]:
+                inputs = [by_block[number], *shared]
+                with tf.GradientTape(watch_accessed_variables=False) as tape:
+                    tape.watch(inputs)
+                    results = function(*inputs)
+                found = tape.gradient(
+                    results, inputs, [part[number] for part in arriving], tf.UnconnectedGradients.ZERO
+                )
+                return found[:1], found[1:]
+
+            (of_X,), of_shared = looped(backward, [X.dtype], [tf.zeros_like(tensor) for tensor in shared])
+            return of_X, *of_shared
+
+        found, _ = looped(forward, dtypes, ())
+        return tuple(found), gradient
+
+    return mapped(X, *shared)

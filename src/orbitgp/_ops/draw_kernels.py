@@ -2,58 +2,174 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import math
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
+from typing import Any, Protocol
 
 import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow.base import TensorType
-from gpflow.kernels import Kernel, SquaredExponential
+from gpflow.kernels import Kernel, Product, SquaredExponential
 
-Product = Callable[..., tf.Tensor]  #: as tf.matmul, of two matrices
+from orbitgp._ops.blocks import recomputed
+from orbitgp._ops.precision import values_of, with_values
+
+MatrixProduct = Callable[..., tf.Tensor]  #: as tf.matmul, of two matrices
+
+TOGETHER = 2**27  #: numbers in the largest matrix: few enough to fit into memory, and enough to keep a GPU busy
+
+
+class Listed(Protocol):
+    """An orbit whose points can be listed, :class:`orbitgp.orbits.FiniteOrbit`."""
+
+    order: int
+
+    def full(self, X: tf.Tensor) -> tf.Tensor:
+        """[N, D] → [N, order, E]"""
 
 
 class DrawKernels:
     """
-    A base kernel between draws, and between draws and Z. What depends on Z alone is computed once, here: within a loop
-    over blocks of draws TensorFlow would compute it, and keep it for the gradient, in each turn anew.
+    k_h between draws, and between draws and Z, of a process h(x) = E_p g(x_p) that averages g ~ GP(0, k_g) over every
+    point of finite orbits, with u = g(Z). Without such orbits h is g.
+
+    What depends on Z alone is computed once, here: within a loop over blocks of draws TensorFlow would compute it, and
+    keep it for the gradient, in each turn anew.
     """
 
-    @check_shapes("Z: [M, D]")
-    def __init__(self, base: Kernel, Z: TensorType, product: Product = tf.matmul) -> None:
+    @check_shapes("Z: [M, E]")
+    def __init__(
+        self, base: Kernel, Z: TensorType, product: MatrixProduct = tf.matmul, *, listed: Sequence[Listed] = ()
+    ) -> None:
         """
         :param base: k_g
-        :param Z: [M, D]
+        :param Z: [M, E]
         :param product: of the large matrices.
+        :param listed: finite orbits, one after the other, from draws to the points of g.
         """
-        self._base, self._Z, self._product = base, tf.convert_to_tensor(Z), product
-        self._is_exponential = type(base) is SquaredExponential  # no subclass: it may be another function of distance
-        if self._is_exponential:
-            self._Z = base.scale(base.slice(self._Z, None)[0])
+        Z = tf.convert_to_tensor(Z)
+        self._base, self._product, self._listed = base, product, tuple(listed)
+        self._count, self._length = Z.shape
+        self._factors = _exponential_factors(base)
+        if self._factors:
+            variance, lengthscales = _variance(self._factors), _lengthscales(self._factors, self._length)
+            self._shared: list[tf.Tensor] = [_columns(self._factors, Z) / lengthscales, lengthscales, variance]
+        else:
+            self._shared = [Z, *map(tf.convert_to_tensor, values_of(base))]
 
     @check_shapes("drawn: [N, G, n, D]", "return[0]: [N, s, s]", "return[1]: [N, G, M]")
     def __call__(self, drawn: TensorType, across: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
         """
         :param drawn: [N, G, n, D], for each input G groups of n draws, S = G n.
         :param across: of two groups, whether only pairs of a draw of the first and one of the second are wanted.
-        :return: [N, S, S], k_g between all draws of an input, or [N, n, n] between the groups; and [N, G, M], k_g
-            between draws and Z, averaged over each group.
+        :return: [N, S, S], k_h between all draws of an input, or [N, n, n] between the groups; and [N, G, M], the
+            covariance of h at the draws with u, averaged over each group.
         """
-        drawn, base, Z = tf.convert_to_tensor(drawn), self._base, self._Z
-        N, groups, size, D = tf.unstack(tf.shape(drawn))
-        X, M = tf.reshape(drawn, [N, groups * size, D]), tf.shape(Z)[0]
-        if self._is_exponential:
-            X = base.slice(X, None)[0]
-            between, average = _exponentials(X, base.lengthscales, Z, size, across, self._product)
-            Kaa, Kfu = base.variance * between, base.variance * average
+        drawn = tf.convert_to_tensor(drawn)
+        evaluate = partial(self._evaluate, across)
+        return recomputed(evaluate, drawn, self._shared, self._rows(drawn, across), (drawn.dtype,) * 2)
+
+    def _rows(self, drawn: tf.Tensor, across: bool) -> int:
+        """How many inputs are worked on at a time."""
+        draws = [side or 1 for side in drawn.shape[1:3]]
+        points = math.prod(draws) * self._order
+        pairs = (draws[1] * self._order) ** 2 if across else points**2
+        return max(1, TOGETHER // max(points * self._count, pairs))
+
+    @property
+    def _order(self) -> int:
+        """How many points of g stand behind a draw."""
+        return math.prod(orbit.order for orbit in self._listed)
+
+    def _points(self, drawn: tf.Tensor) -> tf.Tensor:
+        """[N, …, n, D] → [N, …, n order, E]"""
+        points = drawn
+        for orbit in self._listed:
+            *outer, count, D = tf.unstack(tf.shape(points))
+            full = orbit.full(tf.reshape(points, [-1, D]))
+            points = tf.reshape(full, [*outer, count * orbit.order, tf.shape(full)[2]])
+        if points.shape[-1] is not None and points.shape[-1] != self._length:
+            raise ValueError(f"inducing points have {self._length} values, points of the process {points.shape[-1]}")
+        return points
+
+    def _evaluate(self, across: bool, drawn: tf.Tensor, *shared: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """As :meth:`__call__`, of some inputs."""
+        points = self._points(drawn)
+        N, groups, size, E = tf.unstack(tf.shape(points))
+        X = tf.reshape(points, [N, groups * size, E])
+        if self._factors:
+            Z, lengthscales, variance = shared
+            X = _columns(self._factors, X)
+            between, average = _exponentials(X, lengthscales, Z, size, across, self._product)
+            Kaa, Kfu = variance * between, variance * average
         else:
+            Z, *values = shared
+            base = with_values(self._base, values)
             Kaa = base(X)[:, :size, size:] if across else base(X)
-            Kfu = tf.reduce_mean(tf.reshape(base(tf.reshape(X, [-1, D]), Z), [N * groups, size, M]), axis=1)
-        return Kaa, tf.reshape(Kfu, [N, groups, M])
+            to_Z = base(tf.reshape(X, [-1, E]), Z)
+            Kfu = tf.reduce_mean(tf.reshape(to_Z, [N * groups, size, self._count]), axis=1)
+        draws, order = tf.shape(Kaa)[1] // self._order, self._order
+        Kaa = tf.reduce_mean(tf.reshape(Kaa, [N, draws, order, draws, order]), axis=[2, 4])
+        return Kaa, tf.reshape(Kfu, [N, groups, self._count])
+
+
+class SumKernels:
+    """As :class:`DrawKernels`, of a sum of independent processes, with the inducing variables of all in their order."""
+
+    def __init__(self, parts: Sequence[DrawKernels]) -> None:
+        """
+        :param parts: of the processes.
+        """
+        self._parts = tuple(parts)
+
+    def __call__(self, drawn: TensorType, across: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
+        """Kernels between draws add up, those with inducing variables stand side by side."""
+        Kaa, Kfu = zip(*(part(drawn, across) for part in self._parts), strict=True)
+        return tf.add_n(Kaa), tf.concat(Kfu, axis=2)
+
+    @check_shapes("drawn: [N, S, D]", "return: [N, N]")
+    def between_inputs(self, drawn: TensorType) -> tf.Tensor:
+        """
+        :param drawn: [N, S, D]
+        :return: [N, N], k_h between the draws of any two inputs, averaged over pairs of draws.
+        """
+        drawn = tf.convert_to_tensor(drawn)
+
+        def row(one: tf.Tensor) -> tf.Tensor:
+            pairs = tf.stack([tf.broadcast_to(one, tf.shape(drawn)), drawn], axis=1)
+            return tf.reduce_mean(self(pairs, across=True)[0], axis=[1, 2])
+
+        return tf.map_fn(tf.autograph.experimental.do_not_convert(row), drawn, parallel_iterations=1)
+
+
+def _exponential_factors(base: Kernel) -> list[SquaredExponential]:
+    """The squared exponentials that a kernel is the product of, one mostly; none if it is something else."""
+    factors = base.kernels if type(base) is Product else [base]
+    # no subclass: it may be another function of distance
+    return list(factors) if all(type(factor) is SquaredExponential for factor in factors) else []
+
+
+def _columns(factors: Sequence[SquaredExponential], X: tf.Tensor) -> tf.Tensor:
+    """[…, E] → […, L], the columns that each factor looks at, side by side."""
+    return tf.concat([factor.slice(X, None)[0] for factor in factors], axis=-1)
+
+
+def _lengthscales(factors: Sequence[SquaredExponential], length: int) -> tf.Tensor:
+    """[] or [L], of :func:`_columns`."""
+    found = [tf.convert_to_tensor(factor.lengthscales) for factor in factors]
+    if len(found) == 1 and not found[0].shape.rank:
+        return found[0]
+    widths = [_columns([factor], tf.zeros([1, length])).shape[-1] for factor in factors]
+    return tf.concat([tf.broadcast_to(scale, [width]) for scale, width in zip(found, widths, strict=True)], axis=0)
+
+
+def _variance(factors: Sequence[SquaredExponential]) -> tf.Tensor:
+    return reduce(tf.multiply, [tf.convert_to_tensor(factor.variance) for factor in factors])
 
 
 def _exponentials(
-    X: tf.Tensor, lengthscales: TensorType, Z: tf.Tensor, size: int | tf.Tensor, across: bool, product: Product
+    X: tf.Tensor, lengthscales: TensorType, Z: tf.Tensor, size: int | tf.Tensor, across: bool, product: MatrixProduct
 ) -> list[tf.Tensor]:
     """
     exp(−½ ‖x − x'‖²) between all draws of an input, or between the first ``size`` and the others, and
@@ -97,9 +213,6 @@ def _exponentials(
 
         return (between, tf.reduce_mean(grouped, axis=1)), gradient
 
-    lengthscales = tf.convert_to_tensor(lengthscales)
-    if lengthscales.shape.rank:  # one in a list stands for all
-        lengthscales = tf.broadcast_to(lengthscales, tf.shape(X)[-1:])
     return exponentials(X, lengthscales, Z)
 
 
@@ -109,7 +222,8 @@ def kernel_matrix(base: Kernel, Z: TensorType) -> tf.Tensor:
     k_g between all rows of Z. Of a squared exponential the derivative is written out: it is symmetric, so that one
     product is enough, where TensorFlow would make one for each side.
     """
-    if type(base) is not SquaredExponential:
+    factors, Z = _exponential_factors(base), tf.convert_to_tensor(Z)
+    if not factors:
         return base(Z)
 
     @tf.custom_gradient
@@ -122,8 +236,8 @@ def kernel_matrix(base: Kernel, Z: TensorType) -> tf.Tensor:
 
         return K, gradient
 
-    scaled = base.scale(base.slice(tf.convert_to_tensor(Z), None)[0])
-    return base.variance * exponentials(scaled[None])[0]
+    scaled = _columns(factors, Z) / _lengthscales(factors, Z.shape[1])
+    return _variance(factors) * exponentials(scaled[None])[0]
 
 
 def _square_distances(A: tf.Tensor, B: tf.Tensor) -> tf.Tensor:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
+from typing import Any
 
 import gpflow
 import tensorflow as tf
@@ -31,12 +33,47 @@ def in_precision(kernel: Kernel, dtype: tf.DType) -> Kernel:
         raise TypeError(
             f"{type(kernel).__name__} cannot be evaluated in {tf.as_dtype(dtype).name}; use precision 'float64'"
         )
-    view = copy.copy(kernel)
-    for name, value in vars(kernel).items():
-        if isinstance(value, Parameter):
-            object.__setattr__(view, name, tf.cast(value, dtype))
-        elif isinstance(value, Kernel):
-            object.__setattr__(view, name, in_precision(value, dtype))
-        elif isinstance(value, (list, tuple)) and any(isinstance(item, Kernel) for item in value):
-            object.__setattr__(view, name, [in_precision(item, dtype) for item in value])
-    return view
+    return with_values(kernel, [_cast(value, dtype) for value in values_of(kernel)])
+
+
+def values_of(kernel: Kernel) -> list[Parameter | tf.Tensor]:
+    """What a kernel and those in it are made of, in an order that :func:`with_values` knows."""
+    found: list[Parameter | tf.Tensor] = []
+    for value in vars(kernel).values():
+        if isinstance(value, (Parameter, tf.Tensor)):
+            found.append(value)
+        else:
+            found += [part for inner in _kernels_in(value) for part in values_of(inner)]
+    return found
+
+
+def with_values(kernel: Kernel, values: Sequence[tf.Tensor]) -> Kernel:
+    """
+    :param values: one for each of :func:`values_of`.
+    :return: a view of the kernel with these in their places.
+    """
+    left = list(values)
+
+    def view_of(kernel: Kernel) -> Kernel:
+        view = copy.copy(kernel)
+        for name, value in vars(kernel).items():
+            if isinstance(value, (Parameter, tf.Tensor)):
+                object.__setattr__(view, name, left.pop(0))
+            elif isinstance(value, Kernel):
+                object.__setattr__(view, name, view_of(value))
+            elif _kernels_in(value):
+                object.__setattr__(view, name, [view_of(item) for item in value])
+        return view
+
+    return view_of(kernel)
+
+
+def _kernels_in(value: Any) -> list[Kernel]:
+    """The kernels that an attribute of a kernel is, or lists."""
+    if isinstance(value, Kernel):
+        return [value]
+    return [item for item in value if isinstance(item, Kernel)] if isinstance(value, (list, tuple)) else []
+
+
+def _cast(value: Parameter | tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    return tf.cast(value, dtype) if value.dtype.is_floating else value

@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import os
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,12 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 from gpflow.likelihoods import Likelihood
-from gpflow.utilities import parameter_dict
+from gpflow.utilities import deepcopy, parameter_dict
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from orbitgp import checks
+from orbitgp.components import Component, sum_of
 from orbitgp.datasets.user_images import as_pixels
 from orbitgp.estimators import storage
 from orbitgp.estimators.orbit_names import NAMED, make_orbit
@@ -27,7 +29,7 @@ from orbitgp.files import DamagedFile
 from orbitgp.fitting.loop import Fitted, final_scheme, fit
 from orbitgp.fitting.scores import named_parameters
 from orbitgp.fitting.stopping import noticing_interrupts
-from orbitgp.inducing import place
+from orbitgp.inducing import Points, check_lengths, from_arrays, place
 from orbitgp.kernels import Invariant
 from orbitgp.likelihoods import ClassLikelihood
 from orbitgp.models import InvariantSVGP
@@ -52,6 +54,7 @@ class InvariantEstimator(BaseEstimator, metaclass=abc.ABCMeta):
         self,
         orbit: Any = "affine",
         *,
+        components: Sequence[Component | Mapping[str, Any]] | None = None,
         inducing: int | None = None,
         draws: int | None = None,
         batch: int | None = None,
@@ -63,7 +66,10 @@ class InvariantEstimator(BaseEstimator, metaclass=abc.ABCMeta):
         """
         :param orbit: what may not matter: none, rotation, translation, scale, affine, affine_parts (angle, scales,
             shears, shifts) or local; ``"package.module:Class"``; what makes an orbit from (H, W, C); or an orbit.
-        :param inducing: number of inducing points.
+        :param components: processes whose sum is averaged over the orbit, such as ``[{"patch": 5, "stride": 2,
+            "inducing": 100}, {"inducing": 150}]``: patches and the whole image, with
+            so many inducing points each. See :class:`orbitgp.components.Component`. The whole image alone if None.
+        :param inducing: number of inducing points, without ``components``.
         :param draws: transformed copies of each image in a step, even.
         :param batch: images in a step.
         :param steps: of training. These four are chosen from the data and the machine where they are None.
@@ -72,6 +78,7 @@ class InvariantEstimator(BaseEstimator, metaclass=abc.ABCMeta):
         :param verbose: whether a line says what was chosen and what came out, with a progress bar on a terminal.
         """
         self.orbit = orbit
+        self.components = components
         self.inducing = inducing
         self.draws = draws
         self.batch = batch
@@ -120,10 +127,15 @@ class InvariantEstimator(BaseEstimator, metaclass=abc.ABCMeta):
         outputs, gpu = Y.shape[1], bool(tf.config.list_physical_devices("GPU"))
         given = {"inducing": self.inducing, "draws": self.draws, "batch": self.batch, "steps": self.steps}
         sizes, lengthscale = choose(len(X), gpu, **given), LENGTHSCALE * typical_distance(X, seed)
-        Z = place(self._kernel(outputs, lengthscale), X, sizes.inducing, seed=seed).Z.numpy()
+        counts = [component.inducing for component in self._components()]
+        if counts:
+            if self.inducing is not None:
+                raise ValueError("inducing and components both say how many inducing points: give one of them")
+            sizes = replace(sizes, inducing=sum(counts))
+        points = place(self._kernel(outputs, lengthscale), X, counts or sizes.inducing, seed=seed)
 
         def start() -> InvariantSVGP:
-            return self._model(self._kernel(outputs, lengthscale), Z, outputs, len(X), sizes)
+            return self._model(self._kernel(outputs, lengthscale), deepcopy(points), outputs, len(X), sizes)
 
         if self.time_budget is not None:
             budget, trial = checks.number("time_budget", self.time_budget, least=0.0), self._recipe(outputs, sizes)
@@ -165,20 +177,30 @@ class InvariantEstimator(BaseEstimator, metaclass=abc.ABCMeta):
 
     # -- the model ---------------------------------------------------------------------------------------------------
 
+    def _components(self) -> list[Component]:
+        """Of a sum; none for the whole image alone."""
+        if self.components is None:
+            return []
+        if not isinstance(self.components, Sequence) or not self.components:
+            raise ValueError(f"components must be a list of one or more, got {self.components!r}")
+        return [Component.make(content) for content in self.components]
+
     def _kernel(self, outputs: int, lengthscale: float) -> Invariant:
-        base = gpflow.kernels.SquaredExponential(self._kernel_variance(outputs), lengthscale)
+        variance, components = self._kernel_variance(outputs), self._components()
+        if components:
+            base = sum_of(components, self.image_shape_, variance, lengthscale)
+        else:
+            base = gpflow.kernels.SquaredExponential(variance, lengthscale)
         return Invariant(base, make_orbit(self.orbit, self.image_shape_))
 
-    def _model(
-        self, kernel: Invariant, Z: npt.NDArray[np.float64], outputs: int, count: int, sizes: Sizes
-    ) -> InvariantSVGP:
+    def _model(self, kernel: Invariant, points: Points, outputs: int, count: int, sizes: Sizes) -> InvariantSVGP:
         likelihood = self._likelihood(int(np.prod(self.image_shape_)), outputs)
         mean = gpflow.functions.Constant(self._mean(outputs))
         gpflow.set_trainable(mean, False)
         return InvariantSVGP(
             kernel,
             likelihood,
-            Z,
+            points,
             mean_function=mean,
             num_latent_gps=outputs,
             covariance="per_output" if isinstance(likelihood, ClassLikelihood) else None,
@@ -257,7 +279,8 @@ class InvariantEstimator(BaseEstimator, metaclass=abc.ABCMeta):
         """
         arrays = {name: variable.numpy() for name, variable in _variables(self.model_).items()}
         about = self.describe() | {
-            "settings": {name: value for name, value in self.get_params().items() if name != "orbit"},
+            "settings": {name: value for name, value in self.get_params().items() if name != "orbit"}
+            | {"components": [asdict(component) for component in self._components()] or None},
             "orbit": self.orbit if isinstance(self.orbit, str) and self.orbit in NAMED else None,
             "seconds": self.seconds_,
             **self._about_targets(),
@@ -285,12 +308,15 @@ class InvariantEstimator(BaseEstimator, metaclass=abc.ABCMeta):
         estimator = cls(about["orbit"] if orbit is None else orbit, **about["settings"])
         estimator.image_shape_ = tuple(about["image_shape"])
         estimator._take_targets(about)
-        Z, q_mu = (arrays.get(name, np.empty(0)) for name in ("inducing_variable.Z", "q_mu"))
-        if Z.ndim != 2 or q_mu.ndim != 2 or Z.shape[1] != np.prod(estimator.image_shape_):
-            raise DamagedFile(f"{path}: arrays do not have the shapes of a model of {estimator.image_shape_} images")
-        sizes = Sizes(**about["sizes"])
-        kernel = estimator._kernel(q_mu.shape[1], 1.0)
-        model = estimator._model(kernel, Z, q_mu.shape[1], about["images"], sizes)
+        sizes, outputs = Sizes(**about["sizes"]), arrays.get("q_mu", np.empty(0)).shape[-1]
+        try:
+            kernel = estimator._kernel(outputs, 1.0)
+            points = from_arrays(arrays)
+            check_lengths(points, kernel, int(np.prod(estimator.image_shape_)))
+            model = estimator._model(kernel, points, outputs, about["images"], sizes)
+        except ValueError as error:
+            shape = estimator.image_shape_
+            raise DamagedFile(f"{path}: arrays do not have the shapes of a model of {shape} images: {error}") from None
         variables = _variables(model)
         wanted = {name: (tuple(variable.shape), variable.dtype.as_numpy_dtype) for name, variable in variables.items()}
         if wanted != {name: (array.shape, array.dtype.type) for name, array in arrays.items()}:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from gpflow.likelihoods import Likelihood
 from sklearn.base import ClassifierMixin
 
 from orbitgp import checks
+from orbitgp.components import Component
 from orbitgp.datasets.containers import one_hot
 from orbitgp.datasets.user_images import as_pixels
 from orbitgp.estimators import sizes as settings
@@ -50,6 +52,7 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):
         orbit: Any = "affine",
         *,
         likelihood: str = "auto",
+        components: Sequence[Component | Mapping[str, Any]] | None = None,
         inducing: int | None = None,
         draws: int | None = None,
         batch: int | None = None,
@@ -68,6 +71,7 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):
         """
         super().__init__(
             orbit,
+            components=components,
             inducing=inducing,
             draws=draws,
             batch=batch,

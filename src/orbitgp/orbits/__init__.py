@@ -14,6 +14,7 @@ from orbitgp.orbits.image import (
     Translation,
 )
 from orbitgp.orbits.noise import GaussianNoise
+from orbitgp.orbits.patches import Patches
 from orbitgp.orbits.sampling import SAMPLERS
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "InterpretableAffine",
     "LocalDeformation",
     "Orbit",
+    "Patches",
     "Permutation",
     "QuantisedRotation",
     "RightAngles",

@@ -16,6 +16,8 @@ class Orbit(Module, metaclass=abc.ABCMeta):
     """
     A distribution p(x_a | x), written x_a = t(x, u) with u uniform on (0, 1)^num_uniforms.
 
+    A point x_a has E numbers: those of an input, E = D, or of another space that the orbit leads to.
+
     A subclass says how many uniforms a draw takes (``num_uniforms``) and what they do (``apply``); each parameter is a
     ``gpflow.Parameter``, and the map is differentiable in it for fixed u (the reparameterisation trick).
     """
@@ -25,19 +27,26 @@ class Orbit(Module, metaclass=abc.ABCMeta):
     def num_uniforms(self) -> int:
         """How many uniform numbers one draw takes."""
 
+    def point_length(self, input_length: int) -> int:
+        """
+        :param input_length: D.
+        :return: E, how many numbers a point has.
+        """
+        return input_length
+
     @abc.abstractmethod
-    @check_shapes("X: [N, D]", "U: [N, S, num_uniforms]", "return: [N, S, D]")
+    @check_shapes("X: [N, D]", "U: [N, S, num_uniforms]", "return: [N, S, E]")
     def apply(self, X: tf.Tensor, U: tf.Tensor) -> tf.Tensor:
         """
         What :meth:`transform` does once it has looked at its arguments: U has the right length and X's precision.
         """
 
-    @check_shapes("X: [N, D]", "U: [N, S, num_uniforms]", "return: [N, S, D]")
+    @check_shapes("X: [N, D]", "U: [N, S, num_uniforms]", "return: [N, S, E]")
     def transform(self, X: TensorType, U: TensorType) -> tf.Tensor:
         """
         :param X: [N, D]
         :param U: [N, S, num_uniforms]; S draws for each input.
-        :return: [N, S, D], in the precision of X.
+        :return: [N, S, E], in the precision of X.
         """
         X = tf.convert_to_tensor(X)
         U = tf.cast(U, X.dtype)
@@ -47,7 +56,7 @@ class Orbit(Module, metaclass=abc.ABCMeta):
             )
         return self.apply(X, U)
 
-    @check_shapes("X: [N, D]", "return: [N, groups, size, D]")
+    @check_shapes("X: [N, D]", "return: [N, groups, size, E]")
     def sample(
         self, X: TensorType, groups: int, size: int, seed: TensorType, sampler: str = "sobol", *, shared: bool = False
     ) -> tf.Tensor:
@@ -60,14 +69,14 @@ class Orbit(Module, metaclass=abc.ABCMeta):
         :param seed: [2] integers that decide every draw.
         :param sampler: ``"sobol"`` or ``"iid"``: how the draws of one group depend on each other.
         :param shared: whether all inputs have the same uniforms, or each its own.
-        :return: [N, groups, size, D]
+        :return: [N, groups, size, E]
         """
         X = tf.convert_to_tensor(X)
-        N, D = tf.shape(X)[0], tf.shape(X)[1]
+        N = tf.shape(X)[0]
         U = uniforms(1 if shared else N, groups, size, self.num_uniforms, seed, sampler, X.dtype)
         U = tf.repeat(U, N, axis=0) if shared else U
         drawn = self.transform(X, tf.reshape(U, [N, groups * size, self.num_uniforms]))
-        return tf.reshape(drawn, [N, groups, size, D])
+        return tf.reshape(drawn, [N, groups, size, tf.shape(drawn)[2]])
 
 
 class FiniteOrbit(Orbit):
@@ -79,11 +88,11 @@ class FiniteOrbit(Orbit):
         """P, the number of points."""
 
     @abc.abstractmethod
-    @check_shapes("X: [N, D]", "return: [N, P, D]")
+    @check_shapes("X: [N, D]", "return: [N, P, E]")
     def full(self, X: TensorType) -> tf.Tensor:
         """
         :param X: [N, D]
-        :return: [N, P, D], every point of the orbit of every input.
+        :return: [N, P, E], every point of the orbit of every input.
         """
 
     @property
@@ -103,13 +112,13 @@ class FiniteOrbit(Orbit):
         """Gathers the chosen points of each orbit."""
         return tf.gather(self.full(X), self.chosen_points(U), batch_dims=1)
 
-    @check_shapes("X: [N, D]", "return: [N, count, D]")
+    @check_shapes("X: [N, D]", "return: [N, count, E]")
     def sample_without_replacement(self, X: TensorType, count: int, seed: TensorType) -> tf.Tensor:
         """
         :param X: [N, D]
         :param count: how many distinct points of each orbit, at most P.
         :param seed: [2] integers that decide every draw.
-        :return: [N, count, D]; each subset of an orbit is equally likely, and independent for each input.
+        :return: [N, count, E]; each subset of an orbit is equally likely, and independent for each input.
         """
         checks.integer("count", count, least=1, most=self.order)
         X = tf.convert_to_tensor(X)

@@ -30,13 +30,20 @@ class Composed(Orbit):
         """The uniforms of all steps."""
         return sum(orbit.num_uniforms for orbit in self.orbits)
 
+    def point_length(self, input_length: int) -> int:
+        """That of the last step."""
+        for orbit in self.orbits:
+            input_length = orbit.point_length(input_length)
+        return input_length
+
     @inherit_check_shapes
     def apply(self, X: tf.Tensor, U: tf.Tensor) -> tf.Tensor:
         """Each step takes every draw of the step before as an input of its own."""
-        N, S, D = tf.shape(X)[0], tf.shape(U)[1], tf.shape(X)[1]
+        N, S = tf.shape(X)[0], tf.shape(U)[1]
         first, *rest = tf.split(U, [orbit.num_uniforms for orbit in self.orbits], axis=-1)
         drawn = self.orbits[0].transform(X, first)
         for orbit, uniforms in zip(self.orbits[1:], rest, strict=True):
             single = tf.reshape(uniforms, [N * S, 1, orbit.num_uniforms])
-            drawn = tf.reshape(orbit.transform(tf.reshape(drawn, [N * S, D]), single), [N, S, D])
+            moved = orbit.transform(tf.reshape(drawn, [N * S, tf.shape(drawn)[2]]), single)
+            drawn = tf.reshape(moved, [N, S, tf.shape(moved)[2]])
         return drawn

@@ -190,7 +190,7 @@ def _sizes(config: Config, experiment: str) -> str:
         images = f"{train} training and {test} test images"
     else:
         images = "the user's images"
-    sizes = [(spec.inducing.count, spec.optimiser.steps, spec.optimiser.batch) for spec in specs]
+    sizes = [(spec.inducing_points, spec.optimiser.steps, spec.optimiser.batch) for spec in specs]
     points, steps, batch = map(_range, zip(*sizes, strict=True))
     seeds = len(config.experiments[experiment].seeds)
     return f"{images}, {points} inducing points, {steps} steps of {batch} images, {seeds:,} seed{'s' * (seeds > 1)}"

@@ -229,6 +229,8 @@ class Config(Block):
         unused = "variational" if optimiser.get("kind") == "natural" else "natural"
         optimiser.pop(unused, None)
         optimiser.get("rates", {}).pop(unused, None)
+        if training.get("components"):  # which have numbers of their own
+            training.get("inducing", {}).pop("count", None)
         identity = {"experiment": run.experiment, "variant": run.variant, "label": variant.label, "seed": run.seed}
         blocks = {"dataset": self.datasets[variant.dataset].model_dump(), "orbit": variant.orbit.model_dump()}
         try:

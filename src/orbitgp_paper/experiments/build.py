@@ -9,10 +9,11 @@ import numpy as np
 from gpflow.utilities import multiple_assign, parameter_dict
 
 from orbitgp import files, orbits
+from orbitgp.components import Component, sum_of
 from orbitgp.datasets import ImageData, Images, one_hot
 from orbitgp.estimators import orbit_names
 from orbitgp.fitting.loop import final_scheme
-from orbitgp.inducing import BasePoints, place
+from orbitgp.inducing import Points, check_lengths, from_arrays, place
 from orbitgp.kernels import Invariant
 from orbitgp.likelihoods import (
     ClassLikelihood,
@@ -69,19 +70,35 @@ def recipe(spec: RunSpec) -> Recipe:
     return Recipe(**given | ({"natural": NaturalRate(**given["natural"])} if "natural" in given else {}))
 
 
-def build_model(spec: RunSpec, data: ImageData, Z: np.ndarray | None = None) -> InvariantSVGP:
+def make_kernel(spec: RunSpec, shape: tuple[int, int, int]) -> Invariant:
+    """
+    :param shape: (H, W, C) of the images.
+    """
+    variance, lengthscale = spec.kernel.variance, spec.kernel.lengthscale
+    if spec.components is None:
+        base = gpflow.kernels.SquaredExponential(variance=variance, lengthscales=lengthscale)
+    else:
+        components = [Component(**component.model_dump()) for component in spec.components]
+        base = sum_of(components, shape, variance, lengthscale)
+    return Invariant(base, make_orbit(spec.orbit, shape))
+
+
+def build_model(spec: RunSpec, data: ImageData, points: Points | np.ndarray | None = None) -> InvariantSVGP:
     """
     The model a run starts from.
 
-    :param Z: [M, D] inducing points; chosen from the training images if None.
+    :param points: inducing points, or an array Z [M, D] of them; chosen from the training images if None.
     """
-    base = gpflow.kernels.SquaredExponential(variance=spec.kernel.variance, lengthscales=spec.kernel.lengthscale)
-    kernel = Invariant(base, make_orbit(spec.orbit, data.train.shape))
-    if Z is None:
-        inputs, inducing = data.train.inputs(), spec.inducing
-        points = place(kernel, inputs, inducing.count, method=inducing.method, seed=spec.seed)
-    else:
-        points = BasePoints(Z)
+    kernel = make_kernel(spec, data.train.shape)
+    if points is None:
+        counts = [component.inducing for component in spec.components or ()]
+        points = place(
+            kernel,
+            data.train.inputs(),
+            counts or spec.inducing.count,
+            method=spec.inducing.method,
+            seed=spec.seed,
+        )
     likelihood = _likelihood(spec, data)
     several = isinstance(likelihood, ClassLikelihood)
     return InvariantSVGP(
@@ -121,12 +138,17 @@ def load_trained(folder: Path, data: ImageData) -> InvariantSVGP:
     """
     spec = read_spec(folder / "config.yaml")
     found = {path: values.astype(np.float64) for path, values in files.read_npz(folder / "params.npz").items()}
-    if "inducing_variable.Z" not in found or "jitter" not in found:
+    try:
+        points = from_arrays(found)
+    except ValueError:
+        points = None
+    if points is None or "jitter" not in found:
         raise files.DamagedFile(f"{folder / 'params.npz'} does not hold a trained model")
-    Z, values = found["inducing_variable.Z"], int(np.prod(data.train.shape))
-    if Z.shape[-1] != values:
-        raise ValueError(f"{folder} was trained on images of {Z.shape[-1]} values, those of {data.name} have {values}")
-    model = build_model(spec, data, Z)
+    try:
+        check_lengths(points, make_kernel(spec, data.train.shape), int(np.prod(data.train.shape)))
+    except ValueError as error:
+        raise ValueError(f"{folder} was not trained on images as those of {data.name}: {error}") from None
+    model = build_model(spec, data, points)
     wanted = {path.lstrip("."): parameter.shape for path, parameter in parameter_dict(model).items()}
     if {path: values.shape for path, values in found.items()} != {path: tuple(shape) for path, shape in wanted.items()}:
         raise files.DamagedFile(f"{folder / 'params.npz'} does not have the parameters of {folder / 'config.yaml'}")

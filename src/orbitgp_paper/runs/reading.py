@@ -93,7 +93,7 @@ def _read_run(folder: Path) -> tuple[dict[str, Any], pd.DataFrame]:
         **identity,
         "train_size": final["train_size"],
         "test_size": final["test_size"],
-        "inducing": spec.inducing.count,
+        "inducing": spec.inducing_points,
         "steps": final["steps"],
         **{name: _number(final[name]) for name in NUMBERS},
         "late_rise": _late_rise(metrics),

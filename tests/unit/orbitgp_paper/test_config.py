@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -73,6 +74,30 @@ def test_paper_size_is_the_papers():
     assert all(len(block.seeds) >= 3 for block in config.experiments.values())
 
 
+def test_sums_have_as_many_inducing_points_as_the_whole_image_beside_them():
+    config = load("beyond", CONFIG)
+    patches, whole = (config.spec(Run("sums", variant, 0)) for variant in ("patches", "whole"))
+    assert patches.inducing_points == whole.inducing_points == whole.inducing.count == 2200
+    assert (patches.orbit, patches.scheme) == (whole.orbit, whole.scheme)
+    assert "count" not in plain(patches.model_dump(exclude_unset=True))["inducing"]  # which no component would read
+
+
+@pytest.mark.parametrize(
+    ("components", "words"),
+    [
+        ([], "components"),
+        ([{"patch": 5}], "components.0.inducing is missing"),
+        ([{"patch": 5, "stride": 0, "inducing": 10}], "components.0.stride"),
+        ([{"stride": 2, "inducing": 10}], "stride and location are those of patches"),
+        ([{"inducing": 201}], "components[0].inducing = 201 must be at most 200, the training images"),
+    ],
+)
+def test_components_that_cannot_be_are_refused(components, words):
+    content = changed(SMOKE, (f"{AFFINE}/training/components", components))
+    with pytest.raises(ConfigError, match=re.escape(words)):
+        parse(content, "a test")
+
+
 @pytest.mark.parametrize("tier", ["paper", "ablation"])
 def test_shipped_runs_are_those_of_the_file(tier):
     config = load(tier, CONFIG)
@@ -89,7 +114,7 @@ def test_schema_for_editors_is_that_of_the_models_describes_every_key_and_has_no
     schema = configuration.json_schema()
     stored = json.loads((CONFIG / "schema.json").read_text(encoding="utf-8"))
     assert stored == schema, "python -m orbitgp_paper.config > config/schema.json"
-    for tier in (*TIERS, "ablation", "why"):
+    for tier in (*TIERS, "ablation", "beyond", "why"):
         assert (CONFIG / f"{tier}.yaml").read_text().startswith("# yaml-language-server: $schema=schema.json\n")
     for name, block in schema["$defs"].items():
         assert block["additionalProperties"] is False, name

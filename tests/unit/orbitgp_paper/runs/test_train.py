@@ -127,6 +127,17 @@ def test_training_has_learned_something_and_its_final_numbers_are_those_of_the_l
     assert finished.said[-1].startswith(f"ended: bound {final['elbo']:.6g}, test error {final['test_error']:.2f} %")
 
 
+def test_a_sum_of_processes_trains_and_leaves_its_files(places, trained, small_spec, small_images):
+    components = [{"patch": 3, "stride": 2, "inducing": 6}, {"inducing": 4}]
+    final, rows, parameters = trained(small_spec(components=components), small_images)
+    assert not final["diverged"] and final["elbo"] > float(rows[1]["elbo"])
+    names = [f"kernel.kernels[{place}].variance" for place in ("0].base.kernels[0", "1")]
+    assert all(float(rows[-1][name]) != float(rows[0][name]) for name in names)
+    assert parameters["inducing_variable.parts[0].Z"].shape == (6, 11)
+    assert parameters["inducing_variable.parts[1].Z"].shape == (4, 64)
+    assert read_runs([places[0]]).finals.inducing[0] == 10
+
+
 def test_the_rows_have_the_mean_of_the_bounds_since_the_last_row(finished, small_images, eagerly):
     spec = finished.spec
     model = build_model(spec, small_images)
