@@ -292,7 +292,7 @@ class DirichletLikelihood(Block):
     """Gaussian noise on labels of any number of classes, transformed as for Dirichlet probabilities."""
 
     kind: Literal["dirichlet"]
-    concentration: float = Field(0.01, ge=1e-6, le=1, description="What is added to 0 and 1 of one-hot labels.")
+    concentration: float = Field(0.001, ge=1e-6, le=1, description="What is added to 0 and 1 of one-hot labels.")
 
 
 Likelihood = Annotated[
