@@ -1,10 +1,8 @@
 # What readers are sent: one page with everything, and an article. Snakemake's own report, which `snakemake --report`
 # makes, has the page too; its first page is made here, so that it can say what came out.
 
-
-def page_times():
-    """What `make run` notes while it runs would change with every run; of an archive it is a result like others."""
-    return [] if BUILD or not PATHS.times().exists() else [PATHS.times()]
+# what `make run` notes changes while it runs; in an archive it is a result like others
+TIMES = [] if BUILD or not PATHS.times().exists() else [PATHS.times()]
 
 
 rule page:
@@ -13,7 +11,7 @@ rule page:
         tables=[f"{PATHS.table(name)}.csv" for name in TABLES],
         claims=[f"{PATHS.claims()}.csv" for _ in CLAIMS],
         figures=[f"{PATHS.figure(name)}.svg" for name in FIGURES],
-        times=page_times(),
+        times=TIMES,
         code=code("orbitgp_paper.page.render"),
         templates=[f"{TEMPLATES}/{name}" for name in ("index.html", "style.css", "report.rst")],
         script=f"{SCRIPTS}/page.py",
@@ -38,7 +36,7 @@ rule article:
         tables=rules.page.input.tables,
         claims=rules.page.input.claims,
         figures=rules.page.input.figures,
-        times=page_times(),
+        times=TIMES,
         code=code("orbitgp_paper.page.article"),
         template=f"{TEMPLATES}/article.typ",
         script=f"{SCRIPTS}/article.py",
