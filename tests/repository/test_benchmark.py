@@ -373,3 +373,16 @@ def test_the_reports_can_be_made_from_models_of_the_paper(benchmark, name, small
     positive = {"network": "gap", "batches": "noise", "gap": "kl"}
     assert np.all(frame[positive[name]] > 0)
     assert len(frame) == {"network": 2, "batches": 6, "gap": 2}[name]
+
+
+def test_the_report_of_sums_names_its_models_and_its_command(benchmark, tmp_path, monkeypatch, capsys):
+    sums = benchmark("sums")
+    assert sums.components("5:2:100+28:1:150") == [{"inducing": 100, "patch": 5, "stride": 2}, {"inducing": 150}]
+    words = "--images 40 --test 20 --steps 2 --batch 10 --draws 1 --last-draws 2 --seed 1 --models 14:7:4+28:1:5 28:1:9"
+    monkeypatch.setattr(sys, "argv", ["sums.py", *words.split(), "--folder", str(tmp_path)])
+    sums.main()
+    said = capsys.readouterr().out
+    assert said == (tmp_path / "sums.md").read_text() and f"    python benchmarks/sums.py {words}\n" in said
+    frame = pd.read_csv(tmp_path / "sums.csv")
+    assert list(frame.components) == ["14:7:4+28:1:5", "28:1:9"] and np.all(np.isfinite(frame.bound))
+    assert "| 14:7:4 + 28:1:5 |" in said
