@@ -30,8 +30,8 @@ class DirichletLabels(ClassLikelihood):
     def __init__(self, classes: int, concentration: float = 0.001) -> None:
         """
         :param classes: K, at least two.
-        :param concentration: ε > 0. The smaller, the further apart are the targets of the label and of the rest. Too large
-            an ε makes predictions timid: choose it by the likelihood of held-out labels.
+        :param concentration: ε > 0. The smaller, the further apart are the targets of the label and of the rest. Too
+            large an ε makes predictions timid: choose it by the likelihood of held-out labels.
         """
         super().__init__(classes)
         self._concentration = checks.number("concentration", concentration, least=1e-6)
