@@ -102,7 +102,8 @@ def report(frame: pd.DataFrame, command: str) -> str:
     head = ["components", "bound, nats", "test error, %", "seconds"]
     return (
         "Sums of processes under one learned affine map, after the same number of steps. Components are patch size :\n"
-        "stride : inducing points; 28:1 is the whole image. ± is the standard error over draws; one seed.\n\n"
+        "stride : inducing points; 28:1 is the whole image. ± is the standard error over draws. One seed;\n"
+        "seconds are of a machine that had other work too.\n\n"
         f"    {command}\n\n{markdown_table(head, cells, [False, True, True, True])}"
     )
 
