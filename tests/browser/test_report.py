@@ -6,6 +6,7 @@ LOOK_AT = "app.setView({content: arguments[0], contentPath: results[arguments[1]
 
 
 def test_it_begins_with_what_came_out_and_shows_every_figure_and_the_page_without_an_error(smoke, browser):
+    browser.set_window_size(1280, 900)
     browser.get((smoke.results / "report.html").as_uri())
     wait = WebDriverWait(browser, 30)
     wait.until(lambda page: page.execute_script("return typeof app !== 'undefined' && app.state !== undefined"))
