@@ -1,10 +1,9 @@
-"""Verdicts on claims as they are read: Markdown beside the results, HTML in the report. The CSV has every digit."""
+"""Verdicts on claims as they are read, in Markdown beside the results. The CSV has every digit."""
 
 from __future__ import annotations
 
 import os
 import re
-from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
@@ -60,24 +59,6 @@ def write_claims(verdicts: pd.DataFrame, stem: Path, caption: str) -> list[Path]
         lines += [_item(row, stem.parent) for _, row in group.iterrows()]
     files.write_text(beside(stem, ".md"), "\n".join(lines) + "\n")
     return [beside(stem, ".csv"), beside(stem, ".md")]
-
-
-def claims_html(verdicts: pd.DataFrame) -> str:
-    """The same for the report, whose figures are beside it."""
-    parts = [f"<p>Of {len(verdicts)} claims: {', '.join(many for _, many in count_verdicts(verdicts))}.</p>"]
-    for section, group in verdicts.fillna("").groupby("section", sort=False):
-        parts.append(f"<h2>{escape(str(section))}</h2><table><thead><tr><th>verdict</th><th>claim</th>")
-        parts.append("<th>evidence</th><th>reading, cause</th></tr></thead><tbody>")
-        for row in group.itertuples():
-            colour = LOOKS[str(row.verdict)].colour
-            why = "<br>".join(escape(str(text)) for text in (row.reading, row.cause) if text)
-            parts.append(
-                f'<tr><td style="color: {colour}; font-weight: bold; white-space: nowrap">{row.verdict}</td>'
-                f"<td>{escape(str(row.claim))}<br><small>{escape(str(row.where))}</small></td>"
-                f"<td>{escape(str(row.evidence))}</td><td>{why}</td></tr>"
-            )
-        parts.append("</tbody></table>")
-    return "\n".join(parts)
 
 
 def _item(row: pd.Series, folder: Path) -> str:
