@@ -80,7 +80,7 @@ def test_an_orbit_of_ones_own_is_passed_again(digits, tmp_path):
     settings = SMALL | {"steps": 3, "inducing": 10}
     model = InvariantClassifier(orbits.Rotation, **settings).fit(images, labels)
     model.save(tmp_path / "own.orbitgp")
-    with pytest.raises(ValueError, match="pass it as orbit="):
+    with pytest.raises(ValueError, match="pass it again, as orbit="):
         orbitgp.load(tmp_path / "own.orbitgp")
     loaded = orbitgp.load(tmp_path / "own.orbitgp", orbit=orbits.Rotation)
     np.testing.assert_array_equal(loaded.predict_proba(images), model.predict_proba(images))

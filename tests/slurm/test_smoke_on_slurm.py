@@ -42,5 +42,5 @@ def test_each_training_asked_for_one_gpu_and_got_it(cluster, jobs):
 
 def test_short_jobs_share_one_of_slurms(jobs):
     others = {name for name in jobs if not name.startswith(("rule_train_run_", "rule_insensitivity_"))}
-    assert others == {"rule_data_dataset", "rule_measure_estimators_toy", "rule_samples"}
+    assert others == {"rule_data_dataset", "rule_measure_costs_estimators_toy_toy_draws", "rule_samples"}
     assert all(job["JobState"] == "COMPLETED" and job["Restarts"] == "0" for job in jobs.values())

@@ -45,7 +45,7 @@ def toy_draws(settings: Settings, output: Path) -> list[Path]:
 
 
 def costs(settings: Settings, output: Path) -> list[Path]:
-    """Kernel evaluations and seconds."""
+    """Kernel evaluations."""
     return write(cost.measure(settings), output.with_name("costs.csv"))
 
 

@@ -30,7 +30,7 @@ TITLES = {
     "further": "Fig. 3, ±90°: the plain recipe with more steps and larger rates.",
     "insensitivity": "Appendix A: how often a trained model deviates under its own orbit, and the lemma's bound.",
     "estimators": "Appendix B: bias and spread of each estimator against the exact value of the whole orbit.",
-    "costs": "Sections 4.3 and B.2.1: kernel evaluations and seconds, as the orbit or the number of draws grows.",
+    "costs": "Sections 4.3 and B.2.1: kernel evaluations, as the orbit or the number of draws grows.",
     "monitor": "Section 5.2: does a higher bound on the training data go with a lower test error?",
     "runs": "Every training.",
 }
@@ -138,13 +138,13 @@ def estimators_table(measured: pd.DataFrame) -> pd.DataFrame:
 
 def costs_table(measured: pd.DataFrame) -> pd.DataFrame:
     """
-    :param measured: columns quantity, size, evaluations, seconds.
+    :param measured: columns quantity, size, evaluations.
     :return: these, and ``growth``, the exponent by which evaluations grew since the size before.
     """
-    table = measured[["quantity", "size", "evaluations", "seconds"]].sort_values(["quantity", "size"])
+    table = measured[["quantity", "size", "evaluations"]].sort_values(["quantity", "size"])
     table = table.reset_index(drop=True)
     logs = table[["size", "evaluations"]].transform(np.log).groupby(table["quantity"]).diff()
-    table.insert(3, "growth", (logs["evaluations"] / logs["size"]).round(9))  # of powers of two it is exact
+    table["growth"] = (logs["evaluations"] / logs["size"]).round(9)  # of powers of two it is exact
     return table
 
 

@@ -148,12 +148,11 @@ class Estimators(Block):
 
 
 class Costs(Block):
-    """Sections 4.3 and B.2.1: kernel evaluations and seconds."""
+    """Sections 4.3 and B.2.1: kernel evaluations."""
 
     sizes: Distinct[Draws] = Field(min_length=2, description="Numbers of rotations in the orbit, and of draws from it.")
     images: int = Field(20, ge=1, le=10_000, description="Number of images.")
     inducing: int = Field(50, ge=1, le=10_000, description="Number of inducing points.")
-    repeats: int = Field(3, ge=1, le=1000, description="Repeats, of which the fastest counts.")
 
 
 def _named(datasets: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from time import perf_counter
 from typing import Any
 
 import gpflow
@@ -38,15 +37,15 @@ class Counting(gpflow.kernels.SquaredExponential):
 
 def measure(settings: Mapping[str, Any], data: ImageData | None = None) -> pd.DataFrame:
     """
-    For each size, P rotations of the orbit or S draws from it, the values of k_g and the seconds of
+    For each size, P rotations of the orbit or S draws from it, how many values of k_g are asked for by
 
     - ``in_g``, ``in_f``: the covariances of q(f) at a batch, k_ff(x, x), K_fu and K_uu, with inducing variables in g
       or in f, over the whole orbit;
     - ``k_ff``, ``k_fu``: the estimators' parts, k_g between the draws of each image, and between draws and inducing
       points.
 
-    :param settings: ``sizes``, ``images`` in the batch, ``inducing`` points, and ``repeats``; the fastest one counts.
-    :return: columns quantity, size, evaluations, seconds.
+    :param settings: ``sizes``, ``images`` in the batch, and ``inducing`` points.
+    :return: columns quantity, size, evaluations. Times are machines' own: ``benchmarks/scaling.md`` has them.
     """
     data = mnist() if data is None else data
     inputs = data.train.inputs()
@@ -64,18 +63,11 @@ def measure(settings: Mapping[str, Any], data: ImageData | None = None) -> pd.Da
         }
         for name, part in parts.items():
             base.evaluations = 0
-            seconds = [_time(part) for _ in range(settings["repeats"])]
-            count = base.evaluations // settings["repeats"]
-            rows.append({"quantity": name, "size": size, "evaluations": count, "seconds": min(seconds)})
+            part()
+            rows.append({"quantity": name, "size": size, "evaluations": base.evaluations})
     return pd.DataFrame(rows).sort_values("quantity", kind="stable", ignore_index=True)
 
 
 def _covariances(inducing: Any, kernel: Invariant, X: np.ndarray) -> tuple[tf.Tensor, ...]:
     """k_ff(x, x) [N], K_uf [M, N] and K_uu [M, M]."""
     return kernel(X, full_cov=False), Kuf(inducing, kernel, X), Kuu(inducing, kernel)
-
-
-def _time(part: Callable[[], Any]) -> float:
-    start = perf_counter()
-    part()
-    return perf_counter() - start

@@ -10,7 +10,7 @@ from orbitgp_paper.experiments.costs import measure
 
 @pytest.fixture(scope="module")
 def measured():
-    return measure({"sizes": [2, 4], "images": 3, "inducing": 5, "repeats": 2}, mnist())
+    return measure({"sizes": [2, 4], "images": 3, "inducing": 5}, mnist())
 
 
 def test_counts_are_the_papers(measured):
@@ -21,7 +21,6 @@ def test_counts_are_the_papers(measured):
         assert counts["in_f", size] == (3 + 3 * 5 + 5**2) * size**2
         assert counts["k_ff", size] == 3 * size**2
         assert counts["k_fu", size] == 3 * 5 * size
-    assert (measured["seconds"] > 0).all()
 
 
 def test_growth_is_the_exponent(measured):
