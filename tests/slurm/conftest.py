@@ -18,7 +18,7 @@ GPUS = 8  # more than there are trainings at a time in any test
 
 # what says when, where and how long, and what is made of that
 DIFFERENT = {"times.csv", "logs", "benchmarks", "checkpoints", "provenance.json", "timing.csv", "report.html"}
-DIFFERENT |= {f"runs.{ending}" for ending in ("csv", "md", "tex", "html")}
+DIFFERENT |= {"index.html"} | {f"runs.{ending}" for ending in ("csv", "md", "tex", "html")}
 
 
 @pytest.fixture(scope="session")
