@@ -1,7 +1,7 @@
 """
 The command ``orbitgp``: fit a classifier of images, predict with it, see which transformations it learned to ignore.
 
-Exit codes: 0; 1 for data or files that are wrong, with one line that says how; 2 for wrong usage; 130 after Ctrl-C.
+Exit codes: 0; 1 for wrong data or files, with a one-line error; 2 for wrong usage; 130 after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from orbitgp import files
 from orbitgp.datasets.own_files import read_labelled, read_named_images
 from orbitgp.fitting.stopping import Interrupted
 
-#: orbits that an estimator knows by name; listed here again, since asking it would load TensorFlow
+#: orbits that an estimator knows by name; repeated here, since the estimator's list would load TensorFlow
 ORBITS = ("none", "rotation", "translation", "scale", "affine", "affine_parts", "local")
 COMPARED = ("none", "rotation", "affine", "local")
 FIGURES = (".png", ".pdf", ".svg")
@@ -39,21 +39,21 @@ DATA is one of
 """
 UNLABELLED = """
 DATA is an npz file with `images`, an idx file of images, a PNG or JPEG file, or a folder of
-these, by class or not; labels that are there too are not looked at.
+these, in one sub-folder for each class or not; labels are ignored.
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """
-    :param arguments: those of the command line unless given.
+    :param arguments: of the command; those of the command line if None.
     :return: the exit code.
     """
     asked = parser().parse_args(arguments)
     try:
         asked.run(asked)
-        sys.stdout.flush()  # here, where a pipe that is closed is still looked after
+        sys.stdout.flush()  # here, where a closed pipe is still caught
     except BrokenPipeError:
-        # whoever read has had enough, as in `orbitgp predict … | head`; Python would complain once more at its end
+        # the reader stopped, as in `orbitgp predict … | head`; Python would complain again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return WRONG
     except (KeyboardInterrupt, Interrupted) as stopped:
@@ -79,7 +79,7 @@ def parser() -> argparse.ArgumentParser:
     """The command line, with an example for each command."""
     top = argparse.ArgumentParser(
         prog="orbitgp",
-        description="Classify images by Gaussian processes that learn which transformations do not matter.",
+        description="Classify images with Gaussian processes that learn which transformations do not matter.",
         epilog="`orbitgp COMMAND --help` explains a command, with an example.",
     )
     commands = top.add_subparsers(metavar="COMMAND", required=True)
@@ -118,19 +118,19 @@ def parser() -> argparse.ArgumentParser:
         "-o", "--output", metavar="CSV", type=Path, help="file for the table (default: standard output)"
     )
 
-    purpose = "draw images beside copies that the learned orbit transforms"
+    purpose = "show images beside draws from their learned orbit, as a figure"
     show = command("show", _show, purpose, UNLABELLED, "photos.model new/ -o orbit.png --count 6")
     _add_model(show)
     _add_data(show)
     show.add_argument("-o", "--output", metavar="FIGURE", type=_figure, required=True, help="a png, pdf or svg file")
-    show.add_argument("--count", metavar="N", type=_count, default=4, help="images, spread over DATA (default: 4)")
+    show.add_argument("--count", metavar="N", type=_count, default=4, help="images, evenly from DATA (default: 4)")
     show.add_argument("--draws", metavar="N", type=_count, default=8, help="transformed copies of each (default: 8)")
 
-    purpose = "fit a model for each of some orbits, and rank them by their evidence"
+    purpose = "fit a model with each orbit, and rank the orbits by their evidence"
     compare = command("compare", _compare, purpose, LABELLED, "photos/ -o comparison.png --orbits none rotation affine")
     _add_data(compare, labelled=True)
     compare.add_argument(
-        "-o", "--output", metavar="FIGURE", type=_figure, help="a png, pdf or svg file for a figure too"
+        "-o", "--output", metavar="FIGURE", type=_figure, help="also draw a figure, to a png, pdf or svg file"
     )
     compare.add_argument(
         "--orbits",
@@ -142,7 +142,7 @@ def parser() -> argparse.ArgumentParser:
     )
     _add_training(compare)
 
-    info = command("info", _info, "say what a model is and what it learned", "", "photos.model --json")
+    info = command("info", _info, "describe a model and what it learned", "", "photos.model --json")
     _add_model(info)
     info.add_argument("--json", action="store_true", help="as JSON, for programs")
     return top
@@ -154,7 +154,7 @@ def _add_model(command: argparse.ArgumentParser) -> None:
         "--orbit",
         metavar="package.module:Class",
         type=_orbit,
-        help="orbit of your own that the model was fitted with: a file holds no code",
+        help="your own orbit that the model was fitted with, since a file holds no code",
     )
 
 
@@ -167,12 +167,12 @@ def _add_data(command: argparse.ArgumentParser, labelled: bool = False) -> None:
 
 
 def _add_training(command: argparse.ArgumentParser) -> None:
-    """Settings that are chosen from the data where they are left out, besides the seed."""
+    """Settings of the training. All but the seed are chosen from the data if left out."""
     length = command.add_mutually_exclusive_group()
     length.add_argument("--steps", metavar="N", type=_count, help="training steps (default: chosen from the data)")
-    length.add_argument("--time-budget", metavar="SECONDS", type=_seconds, help="time to train for, in place of steps")
+    length.add_argument("--time-budget", metavar="SECONDS", type=_seconds, help="time to train, instead of steps")
     command.add_argument("--inducing", metavar="N", type=_count, help="inducing points (default: chosen from the data)")
-    command.add_argument("--seed", metavar="N", type=_seed, default=0, help="decides all that is random (default: 0)")
+    command.add_argument("--seed", metavar="N", type=_seed, default=0, help="seed of all random numbers (default: 0)")
 
 
 def _integer(text: str, least: int) -> int:
@@ -204,7 +204,7 @@ def _seconds(text: str) -> float:
 
 
 def _orbit(text: str) -> str:
-    """A name, or an import path, for which modules are looked for in the working folder too."""
+    """A name or an import path; modules are looked for in the working folder too."""
     if ":" in text:
         sys.path[:0] = [] if os.getcwd() in sys.path else [os.getcwd()]
     elif text not in ORBITS:
@@ -238,7 +238,7 @@ def _fit(asked: argparse.Namespace) -> None:
         f"evidence at least {model.evidence_:,.1f} ± {model.evidence_std_error_:,.1f} nats"
     )
     if model.interrupted_:
-        raise KeyboardInterrupt(f"{asked.output} has the model as far as it was trained")
+        raise KeyboardInterrupt(f"{asked.output} has the model as trained so far")
 
 
 def _predict(asked: argparse.Namespace) -> None:
@@ -257,8 +257,8 @@ def _predict(asked: argparse.Namespace) -> None:
 
 def _predictions(model: Any, images: np.ndarray) -> tuple[list[str], list[list[Any]]]:
     """
-    :return: titles of columns, and a row for each image: the label and the probability of each class; or the mean and
-        standard deviation of each target.
+    :return: column titles, and a row for each image: the label and the probability of each class, or, of a regressor,
+        the mean and standard deviation of each target.
     """
     if hasattr(model, "predict_proba"):
         probabilities = np.asarray(model.predict_proba(images))
@@ -309,7 +309,7 @@ def _info(asked: argparse.Namespace) -> None:
 
 
 def _check_files(inputs: Sequence[Path | None], output: Path | None) -> None:
-    """Finds, before anything takes long, an input that is not there and an output that cannot be written."""
+    """Refuses, before anything slow, an input that does not exist and an output that cannot be written."""
     given = [path for path in inputs if path is not None]
     for path in given:
         if not path.exists():
@@ -319,10 +319,10 @@ def _check_files(inputs: Sequence[Path | None], output: Path | None) -> None:
     if output.is_dir():
         raise IsADirectoryError(f"{output}: expected the name of a file to write, but it is a folder")
     if output.exists() and any(output.samefile(path) for path in given):
-        raise ValueError(f"{output}: is read, and would be overwritten; give another name after -o")
+        raise ValueError(f"{output}: is an input, and would be overwritten; give another name after -o")
     folder = next(parent for parent in output.absolute().parents if parent.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise PermissionError(f"{output}: cannot be written, as {folder} is not a folder that may be written to")
+        raise PermissionError(f"{output}: cannot be written: {folder} is not a writable folder")
 
 
 def _check_matplotlib() -> None:
@@ -331,18 +331,18 @@ def _check_matplotlib() -> None:
 
 
 def load_tensorflow() -> None:
-    """Loads TensorFlow, which takes seconds, without the lines that it writes while it starts."""
+    """Loads TensorFlow, which takes seconds, without its start-up messages."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("MPLBACKEND", "Agg")  # figures go to files: no window, with a screen or without
     with _silent_stderr():
         import tensorflow as tf
 
-        tf.config.list_physical_devices("GPU")  # where there is none, it says so, and only the first time
+        tf.config.list_physical_devices("GPU")  # without one, TensorFlow warns, the first time only
 
 
 @contextmanager
 def _silent_stderr() -> Iterator[None]:
-    """For lines that libraries write past Python, before they know of any level; exceptions are not touched."""
+    """Hides what libraries write past Python before any log level applies; exceptions still show."""
     sys.stderr.flush()
     kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
@@ -362,7 +362,7 @@ def _images_for(model: Any, asked: argparse.Namespace) -> tuple[np.ndarray, list
     if images.shape[1:] != tuple(model.image_shape_):
         found, wanted = (" × ".join(map(str, shape)) for shape in (images.shape[1:], model.image_shape_))
         raise ValueError(
-            f"{asked.data}: expected images of {wanted}, height × width × channels, as {asked.model} was fitted to, "
+            f"{asked.data}: expected images of {wanted} (height × width × channels), as {asked.model} was fitted to, "
             f"not {found}"
         )
     return images, names
@@ -374,7 +374,7 @@ def _save_figure(figure: Any, path: Path) -> None:
 
 
 def _lines(about: Mapping[str, Any], indent: str = "") -> Iterator[str]:
-    """Nested values as lines of text, one a value."""
+    """Nested values as lines of text, one for each value."""
     for name, value in about.items():
         what = name if indent else name.replace("_", " ")  # names of parameters stay as they are
         if isinstance(value, Mapping):

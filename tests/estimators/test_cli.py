@@ -360,8 +360,8 @@ def test_files_are_looked_at_before_anything_takes_long(
         (["fit", tmp_path / "nowhere", "-o", tmp_path / "m"], "nowhere: no such file or folder"),
         (["fit", data, "--labels", tmp_path / "none", "-o", tmp_path / "m"], "none: no such file or folder"),
         (["fit", data, "-o", tmp_path], "expected the name of a file to write, but it is a folder"),
-        (["fit", data, "-o", data], "data.npz: is read, and would be overwritten; give another name after -o"),
-        (["fit", data, "-o", data / "m"], "cannot be written, as"),
+        (["fit", data, "-o", data], "data.npz: is an input, and would be overwritten; give another name after -o"),
+        (["fit", data, "-o", data / "m"], "cannot be written: "),
         (["predict", tmp_path / "nowhere", data], "nowhere: no such file or folder"),
     ]
     for arguments, message in cases:
@@ -435,7 +435,7 @@ def test_a_training_that_was_stopped_leaves_its_model(
     monkeypatch.setattr(StandIn, "interrupted_", True)
     model = tmp_path / "a.model"
     assert run("fit", data, "-o", model) == 130
-    assert capsys.readouterr().err == f"orbitgp: stopped: {model} has the model as far as it was trained\n"
+    assert capsys.readouterr().err == f"orbitgp: stopped: {model} has the model as trained so far\n"
     assert model.read_text() == "a model"
 
 
@@ -515,7 +515,7 @@ def test_regressors_and_orbits_of_ones_own(
     own = ["--orbit", "orbit_of_mine:little"]
     assert run("fit", data, "-o", model, *own, "--steps", 3, "--inducing", 6) == 0
     assert run("predict", model, data) == 1
-    assert "an orbit of its user's: pass it again, as orbit= or --orbit" in capsys.readouterr().err
+    assert "an orbit of the user's own: pass it again, as orbit= or --orbit" in capsys.readouterr().err
     assert run("predict", model, data, *own) == 0
     capsys.readouterr()
     with np.load(data) as arrays:

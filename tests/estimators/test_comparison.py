@@ -18,7 +18,7 @@ def test_the_orbit_with_the_highest_evidence_is_chosen(digits):
 
 
 def test_nothing_to_compare_is_an_error(digits):
-    with pytest.raises(ValueError, match="name one at least"):
+    with pytest.raises(ValueError, match="name at least one"):
         compare(*digits[0], orbits=[])
 
 

@@ -1,4 +1,4 @@
-"""What classifier and regressor share."""
+"""What the classifier and the regressor share."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ from orbitgp.optimizers.recipe import Recipe
 from orbitgp.optimizers.steps import Optimizer
 from orbitgp.schemes import Groups
 
-#: of the distance between two images, the kernel's first lengthscale: 6 of 10.5 on MNIST
+#: the initial lengthscale, as a share of the typical distance between two images: 6 of 10.5 on MNIST
 LENGTHSCALE = 0.57
 
-#: draws for each image in the last passes over the data, and in predictions
+#: draws from the orbit for each image in the last passes over the data, and in predictions
 FINAL_DRAWS, PREDICTION_DRAWS = 64, 64
 
-#: steps that are timed to see how many a budget buys, after those that compile
+#: steps that are timed, after compilation, to see how many fit into a time budget
 PILOT = 5
 
 
 class InvariantEstimator(BaseEstimator, metaclass=abc.ABCMeta):
-    """Images in, targets out: a model is chosen, trained and kept. What the targets are is the subclass's."""
+    """Chooses, trains and keeps a model of targets given images. Subclasses say what the targets are."""
 
     def __init__(
         self,
@@ -64,18 +64,18 @@ class InvariantEstimator(BaseEstimator, metaclass=abc.ABCMeta):
         verbose: bool = True,
     ) -> None:
         """
-        :param orbit: what may not matter: none, rotation, translation, scale, affine, affine_parts (angle, scales,
-            shears, shifts) or local; ``"package.module:Class"``; what makes an orbit from (H, W, C); or an orbit.
+        :param orbit: transformations to learn: none, rotation, translation, scale, affine, affine_parts (angle, scales,
+            shears, shifts) or local; ``"package.module:Class"``; a class or function of (H, W, C); or an orbit.
         :param components: processes whose sum is averaged over the orbit, such as ``[{"patch": 5, "stride": 2,
-            "inducing": 100}, {"inducing": 150}]``: patches and the whole image, with
-            so many inducing points each. See :class:`orbitgp.components.Component`. The whole image alone if None.
-        :param inducing: number of inducing points, without ``components``.
-        :param draws: transformed copies of each image in a step, even.
-        :param batch: images in a step.
-        :param steps: of training. These four are chosen from the data and the machine where they are None.
-        :param time_budget: seconds to train for, in place of ``steps``; the start and the end come on top.
-        :param seed: decides all that is random.
-        :param verbose: whether a line says what was chosen and what came out, with a progress bar on a terminal.
+            "inducing": 100}, {"inducing": 150}]``: one of patches and one of the whole image, each with its number of
+            inducing points. See :class:`orbitgp.components.Component`. The whole image alone if None.
+        :param inducing: number of inducing points; not together with ``components``.
+        :param draws: number of transformed copies of each image in a step, even.
+        :param batch: number of images in a step.
+        :param steps: number of training steps. These four are chosen from the data and the machine if None.
+        :param time_budget: seconds to train, instead of ``steps``; preparation and the last passes come on top.
+        :param seed: seed of all random numbers.
+        :param verbose: whether to print what was chosen and what came out, with a progress bar on a terminal.
         """
         self.orbit = orbit
         self.components = components
@@ -97,19 +97,23 @@ class InvariantEstimator(BaseEstimator, metaclass=abc.ABCMeta):
 
     @abc.abstractmethod
     def _likelihood(self, image_values: int, outputs: int) -> Likelihood:
-        """A first one, for images of so many values."""
+        """The likelihood at the start.
+
+        :param image_values: H·W·C, the number of values in an image.
+        :param outputs: P, the number of outputs of f.
+        """
 
     @abc.abstractmethod
     def _kernel_variance(self, outputs: int) -> float:
-        """Of g, to start with."""
+        """The variance of g at the start."""
 
     @abc.abstractmethod
     def _mean(self, outputs: int) -> float:
-        """Of the targets, which the prior has too."""
+        """The prior mean: that of the targets."""
 
     @abc.abstractmethod
     def _recipe(self, outputs: int, sizes: Sizes) -> Recipe:
-        """How it is trained."""
+        """The settings of the training."""
 
     # -- training ----------------------------------------------------------------------------------------------------
 
@@ -164,7 +168,7 @@ class InvariantEstimator(BaseEstimator, metaclass=abc.ABCMeta):
             )
         self.interrupted_ = fitted.steps < sizes.steps
         if self.interrupted_:
-            self._say(f"stopped at step {fitted.steps} of {sizes.steps}, and kept")
+            self._say(f"stopped at step {fitted.steps} of {sizes.steps}; the model is kept")
         self.model_, self.sizes_ = model, replace(sizes, steps=fitted.steps)
         self.orbit_ = model.kernel.orbit
         self.evidence_, self.evidence_std_error_ = fitted.elbo, fitted.elbo_std_error
@@ -178,7 +182,7 @@ class InvariantEstimator(BaseEstimator, metaclass=abc.ABCMeta):
     # -- the model ---------------------------------------------------------------------------------------------------
 
     def _components(self) -> list[Component]:
-        """Of a sum; none for the whole image alone."""
+        """The processes of a sum; empty for the whole image alone."""
         if self.components is None:
             return []
         if not isinstance(self.components, Sequence) or not self.components:
@@ -219,17 +223,17 @@ class InvariantEstimator(BaseEstimator, metaclass=abc.ABCMeta):
         return self.model_.predict_f(self._rows(images))
 
     def _rows(self, images: Any) -> npt.NDArray[np.float32]:
-        """[N, D], after a look at the shape."""
+        """Images as rows [N, D], after a check of their shape."""
         pixels = as_pixels(np.asarray(images), "images")
         if pixels.shape[1:] != self.image_shape_:
             raise ValueError(
-                f"images must be {self.image_shape_} each, (height, width, channels), as those it was fitted to, not "
+                f"images must be {self.image_shape_} each, (height, width, channels), as in the training data, not "
                 f"{pixels.shape[1:]}"
             )
         return pixels.reshape(len(pixels), -1)
 
     def describe(self) -> dict[str, Any]:
-        """What was chosen and learned, in JSON's types."""
+        """What was chosen and learned, as JSON types."""
         check_is_fitted(self, "model_")
         return {
             "estimator": type(self).__name__,
@@ -244,10 +248,11 @@ class InvariantEstimator(BaseEstimator, metaclass=abc.ABCMeta):
 
     def plot_orbit(self, images: Any, draws: int = 8) -> Any:
         """
-        Fig. 1 of one's own data: each image, and beside it what the model takes for the same.
+        Shows each image beside draws from its learned orbit, as in the paper's Fig. 1. Needs the extra ``plots``.
 
-        :param images: some, of the shape that it was fitted to.
-        :return: a matplotlib figure, which the extra ``plots`` is for.
+        :param images: [N, H, W] or [N, H, W, C], of the shape of the training images.
+        :param draws: number of draws for each image.
+        :return: a matplotlib figure.
         """
         from orbitgp.estimators.plots import plot_orbit
 
@@ -259,7 +264,7 @@ class InvariantEstimator(BaseEstimator, metaclass=abc.ABCMeta):
         Writes a TensorFlow SavedModel, for a server without GPflow and this package. Its signature ``serving_default``
         takes ``images`` [N, H, W, C], float32 in [0, 1].
 
-        :param folder: where it goes; it must not exist.
+        :param folder: a new folder to write to; it must not exist.
         """
         from orbitgp.estimators.export import export
 
@@ -268,14 +273,16 @@ class InvariantEstimator(BaseEstimator, metaclass=abc.ABCMeta):
 
     @abc.abstractmethod
     def _answer(self, mean: tf.Tensor, variance: tf.Tensor) -> dict[str, tf.Tensor]:
-        """What a server answers, by name, from the mean and variance of f."""
+        """What the exported model returns, by name, from the mean and variance of f, each [N, P]."""
 
     # -- a file ------------------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """
-        One file with all that predictions need, and none of the training images. It holds no code: an orbit of one's
-        own has to be passed to :meth:`load` again.
+        Writes one file with all that predictions need, and no training image. It holds no code: an orbit of your own
+        has to be passed to :meth:`load` again.
+
+        :param path: the file to write.
         """
         arrays = {name: variable.numpy() for name, variable in _variables(self.model_).items()}
         about = self.describe() | {
@@ -290,8 +297,8 @@ class InvariantEstimator(BaseEstimator, metaclass=abc.ABCMeta):
     @classmethod
     def load(cls, path: str | os.PathLike[str], orbit: Any = None) -> Any:
         """
-        :param path: of a file that :meth:`save` wrote.
-        :param orbit: what was passed to the estimator, if that was no name.
+        :param path: a file that :meth:`save` wrote.
+        :param orbit: the orbit that was passed to the estimator, if it was not one of the names.
         :return: a fitted estimator.
         """
         about, arrays = storage.read(Path(path))
@@ -302,9 +309,9 @@ class InvariantEstimator(BaseEstimator, metaclass=abc.ABCMeta):
         if about["estimator"] != cls.__name__:
             raise ValueError(f"{path} holds an {about['estimator']}, not an {cls.__name__}")
         if about["orbit"] is None and orbit is None:
-            raise ValueError(f"{path} was fitted with an orbit of its user's: pass it again, as orbit= or --orbit")
+            raise ValueError(f"{path} was fitted with an orbit of the user's own: pass it again, as orbit= or --orbit")
         if about["orbit"] is not None and about["orbit"] not in NAMED:
-            raise DamagedFile(f"{path} names an orbit that there is not, {about['orbit']!r}")
+            raise DamagedFile(f"{path} names an unknown orbit, {about['orbit']!r}")
         estimator = cls(about["orbit"] if orbit is None else orbit, **about["settings"])
         estimator.image_shape_ = tuple(about["image_shape"])
         estimator._take_targets(about)
@@ -331,16 +338,16 @@ class InvariantEstimator(BaseEstimator, metaclass=abc.ABCMeta):
 
     @abc.abstractmethod
     def _about_targets(self) -> dict[str, Any]:
-        """What a file has to say of them."""
+        """What a file has to keep about the targets."""
 
     @abc.abstractmethod
     def _take_targets(self, about: dict[str, Any]) -> None:
-        """What :meth:`_about_targets` gave, back again."""
+        """Restores what :meth:`_about_targets` returned."""
 
 
 def _variables(model: InvariantSVGP) -> dict[str, tf.Variable]:
     """
-    By the names of the parameters, before any transform: there and back again it would round, and predictions with it.
+    A model's variables by parameter name, unconstrained: a transform and its inverse would round them.
     """
     return {
         name.lstrip("."): getattr(parameter, "unconstrained_variable", parameter)
@@ -349,19 +356,20 @@ def _variables(model: InvariantSVGP) -> dict[str, tf.Variable]:
 
 
 def typical_distance(X: npt.NDArray[np.float32], seed: int, pairs: int = 1000) -> float:
-    """The median over pairs of rows that differ, at random."""
+    """The median distance between random pairs of different rows of ``X`` [N, D]."""
     rng = np.random.default_rng(seed)
     one, other = rng.integers(len(X), size=(2, pairs))
     distances = np.linalg.norm(X[one] - X[other], axis=1)
     if not np.any(distances > 0):
-        raise ValueError("images must differ, but all that were looked at are the same")
+        raise ValueError("images must differ, but all that were compared are the same")
     return float(np.median(distances[distances > 0]))
 
 
 def steps_within(budget: float, model: InvariantSVGP, data: tuple[Any, Any], trial: Recipe) -> int:
     """
-    :param model: is trained by a few steps, for their time.
-    :return: how many steps the budget buys, at least ten.
+    :param budget: seconds.
+    :param model: is trained a few steps, to time them.
+    :return: how many steps fit into the budget, at least ten.
     """
     optimizer = Optimizer(model, data, trial, 0)
     optimizer.advance(tf.constant(2))[0].numpy()

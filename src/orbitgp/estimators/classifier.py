@@ -1,4 +1,4 @@
-"""Which class an image is of."""
+"""Classification of images."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):
         verbose: bool = True,
     ) -> None:
         """
-        :param likelihood: ``"gaussian"``, regression on one-hot targets, as the paper has it for ten digits;
-            ``"dirichlet"``, regression on transformed labels; ``"softmax"``, by Bouchard's bound; ``"logistic"``, for
-            two classes, by the Pólya-Gamma bound; ``"auto"``, logistic where there are two, else gaussian. Evidence
-            compares orbits under one likelihood, not likelihoods.
+        :param likelihood: ``"gaussian"``, regression on one-hot targets, as in the paper's experiments on ten digits;
+            ``"dirichlet"``, regression on transformed labels; ``"softmax"``, under Bouchard's bound; ``"logistic"``,
+            for two classes, under the Pólya-Gamma bound; ``"auto"``, logistic for two classes, else gaussian. The
+            evidence compares orbits under one likelihood, not likelihoods.
 
-        The others are those of :class:`orbitgp.estimators.base.InvariantEstimator`.
+        The other parameters are those of :class:`orbitgp.estimators.base.InvariantEstimator`.
         """
         super().__init__(
             orbit,
@@ -101,13 +101,13 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):
 
     def predict_proba(self, images: Any) -> npt.NDArray[np.float64]:
         """
-        :return: [N, K], of each class, in the order of ``classes_``.
+        :return: [N, K], the probability of each class, in the order of ``classes_``.
         """
         return self._probabilities(*self._predict_f(images)).numpy()
 
     def predict(self, images: Any) -> npt.NDArray[Any]:
         """
-        :return: [N], the most probable class of each.
+        :return: [N], the most probable class of each image.
         """
         chosen = self.predict_proba(images).argmax(1)
         return self.classes_[chosen]
@@ -116,7 +116,7 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):
         return {"probabilities": self._probabilities(mean, variance)}
 
     def _probabilities(self, mean: tf.Tensor, variance: tf.Tensor) -> tf.Tensor:
-        """[N, K]"""
+        """The probability of each class, [N, K]."""
         found = self.model_.likelihood.predict_probability(mean, variance)
         return found if self.model_.num_latent_gps > 1 else tf.concat([1 - found, found], axis=1)
 
@@ -144,7 +144,7 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):
 
     def _kernel_variance(self, outputs: int) -> float:
         if self._kind == "gaussian":
-            return 0.25 * (1 / outputs) * (1 - 1 / outputs)  # a quarter of the targets'
+            return 0.25 * (1 / outputs) * (1 - 1 / outputs)  # a quarter of the targets' variance
         return 20.0  # of g: averaging over a wide orbit leaves f a small part of it
 
     def _mean(self, outputs: int) -> float:
@@ -166,7 +166,7 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):
 
 
 def _plain(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Labels in a type that a file can name: strings that came as objects, as pandas has them, or as bytes are str."""
+    """Labels in a type that a file can keep: strings given as bytes or as objects, as by pandas, become str."""
     if labels.dtype.kind == "S" or (labels.dtype.kind == "O" and all(isinstance(label, str) for label in labels.flat)):
         return labels.astype(str)
     whole = labels.dtype.kind == "f" and np.all(np.isfinite(labels)) and np.all(labels == np.floor(labels))

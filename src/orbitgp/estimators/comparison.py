@@ -1,4 +1,4 @@
-"""Which orbit? The evidence says, without a validation set."""
+"""Comparison of orbits by their evidence, without a validation set."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from orbitgp.estimators.classifier import InvariantClassifier
 class Comparison:
     """Models of the same data under several orbits, the highest evidence first."""
 
-    names: tuple[str, ...]  #: of the orbits
+    names: tuple[str, ...]  #: names of the orbits
     models: tuple[Any, ...]  #: fitted estimators
 
     @property
     def best(self) -> Any:
-        """The one that the evidence chooses."""
+        """The fitted estimator with the highest evidence."""
         return self.models[0]
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """A line for each orbit: ``orbit``, ``evidence``, ``std_error``, ``gap`` to the best, ``seconds``."""
+        """A row for each orbit: ``orbit``, ``evidence``, ``std_error``, ``gap`` to the best, ``seconds``."""
         top = self.best.evidence_
         return [
             {
@@ -40,7 +40,7 @@ class Comparison:
         ]
 
     def table(self) -> str:
-        """To print."""
+        """The rows as aligned text."""
         width = max(len("orbit"), *(len(name) for name in self.names))
         lines = [f"{'orbit':<{width}}  {'evidence':>12}  {'± s.e.':>7}  {'below the best':>14}  {'seconds':>7}"]
         for row in self.rows:
@@ -53,7 +53,7 @@ class Comparison:
         return self.table()
 
     def plot(self) -> Any:
-        """A figure, see :func:`orbitgp.estimators.plots.plot_evidence`."""
+        """A matplotlib figure: by how much each orbit's evidence is below the best. Needs the extra ``plots``."""
         from orbitgp.estimators.plots import plot_evidence
 
         evidence, errors = (np.array([row[name] for row in self.rows]) for name in ("evidence", "std_error"))
@@ -68,24 +68,24 @@ def compare(
     **settings: Any,
 ) -> Comparison:
     """
-    Fits a model under each orbit, otherwise alike.
+    Fits a model with each orbit, with the same settings, and ranks the orbits by their evidence.
 
-    :param images: and
-    :param targets: as the estimator's ``fit`` takes them.
+    :param images: training images, as for the estimator's ``fit``.
+    :param targets: labels or numbers, as for the estimator's ``fit``.
     :param orbits: names, or whatever else an estimator takes.
-    :param estimator: what is fitted, a classifier if None.
-    :param settings: of the estimator, such as ``steps``.
+    :param estimator: the estimator to fit; a classifier if None.
+    :param settings: settings of the estimator, such as ``steps``.
     """
     from sklearn.base import clone
 
     if not orbits:
-        raise ValueError("orbits must name one at least")
+        raise ValueError("orbits must name at least one")
     found: list[tuple[str, Any]] = []
     for orbit in orbits:
         model = clone(estimator or InvariantClassifier()).set_params(orbit=orbit, **settings)
         name = orbit if isinstance(orbit, str) else getattr(orbit, "__name__", type(orbit).__name__)
         if model.fit(images, targets).interrupted_:
-            raise KeyboardInterrupt(f"stopped in the training of {name}: models with fewer steps compare nothing")
+            raise KeyboardInterrupt(f"stopped in the training of {name}: unequally trained models cannot be compared")
         found.append((name, model))
     names, models = zip(*sorted(found, key=lambda pair: -pair[1].evidence_), strict=True)
     return Comparison(names, models)

@@ -1,4 +1,4 @@
-"""A model for a server: TensorFlow's own format, which needs neither GPflow nor this package."""
+"""Export of a model to TensorFlow's SavedModel, which needs neither GPflow nor this package."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def export(
     """
     Writes a SavedModel whose signature ``serving_default`` takes ``images`` [N, H, W, C], float32 in [0, 1].
 
-    :param likelihood: which ``answer`` may use.
-    :param answer: makes what is returned, by name, from the mean and the variance of f.
-    :param shape: (H, W, C)
-    :param folder: where it goes; it must not exist.
+    :param likelihood: exported too, since ``answer`` may use it.
+    :param answer: makes what is returned, by name, from the mean and the variance of f, each [N, P].
+    :param shape: (H, W, C) of the images.
+    :param folder: a new folder to write to; it must not exist.
     """
     if folder.exists():
         raise FileExistsError(f"{folder} exists already: a SavedModel is written to a new folder")
@@ -37,7 +37,7 @@ def export(
         return answer(*posterior.predict_f(rows))
 
     module = tf.Module()
-    module.predict, module.parts = predict, [posterior, likelihood]  # which have the variables
+    module.predict, module.parts = predict, [posterior, likelihood]  # these have the variables
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as place:  # whole or not at all
         tf.saved_model.save(module, f"{place}/model", signatures={"serving_default": predict})

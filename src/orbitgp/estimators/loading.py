@@ -1,4 +1,4 @@
-"""A fitted estimator from its file, whichever it is."""
+"""Loading of a fitted estimator of either kind."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def load(path: str | os.PathLike[str], orbit: Any = None) -> Any:
     """
     Reads a fitted estimator from its file.
 
-    :param path: of a file that an estimator's ``save`` wrote.
-    :param orbit: what was passed to the estimator, if that was no name.
+    :param path: a file that an estimator's ``save`` wrote.
+    :param orbit: the orbit that was passed to the estimator, if it was not one of the names.
     :return: an :class:`InvariantClassifier` or :class:`InvariantRegressor`, fitted.
     """
     about, arrays = storage.read(Path(path))
     if about["estimator"] not in KINDS:
-        raise DamagedFile(f"{path} holds an estimator that there is not, {about['estimator']!r}")
+        raise DamagedFile(f"{path} holds an unknown estimator, {about['estimator']!r}")
     return KINDS[about["estimator"]]._from_file(Path(path), about, arrays, orbit)

@@ -1,4 +1,4 @@
-"""Pictures of a learned orbit and of a comparison. Matplotlib is the extra ``plots``."""
+"""Pictures of a learned orbit and of a comparison. They need the extra ``plots``."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from orbitgp.orbits import Orbit
 
 def plot_orbit(orbit: Orbit, shape: tuple[int, ...], rows: npt.NDArray[np.float32], draws: int = 8) -> Any:
     """
-    Fig. 1 of one's own data: each image, and beside it what the model takes for the same.
+    Shows each image beside draws from its learned orbit, as in the paper's Fig. 1.
 
-    :param shape: (H, W, C)
+    :param shape: (H, W, C) of the images.
     :param rows: [N, D] images.
-    :param draws: columns besides the first.
+    :param draws: number of draws for each image.
     :return: a matplotlib figure.
     """
     from matplotlib.figure import Figure
@@ -42,7 +42,7 @@ def plot_orbit(orbit: Orbit, shape: tuple[int, ...], rows: npt.NDArray[np.float3
 
 def plot_evidence(names: list[str], evidence: npt.NDArray[np.float64], errors: npt.NDArray[np.float64]) -> Any:
     """
-    :param names: of the orbits, the best first.
+    :param names: names of the orbits, the best first.
     :param evidence: [n] bounds, in nats.
     :param errors: [n] their standard errors.
     :return: a matplotlib figure: by how much each bound is below the best.

@@ -1,4 +1,4 @@
-"""A number for each image."""
+"""Regression: numbers for each image."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class InvariantRegressor(RegressorMixin, InvariantEstimator):
     """
     A Gaussian process that learns how much its images may be transformed without a change of their numbers.
 
-    Fitted attributes are those of :class:`orbitgp.InvariantClassifier`, but for ``classes_``. ``evidence_`` is of the
-    targets as they were given: of numbers in other units it is another.
+    Fitted attributes are those of :class:`orbitgp.InvariantClassifier`, without ``classes_``. ``evidence_`` is that of
+    the targets as given, so it depends on their units.
     """
 
     def fit(self, images: Any, targets: Any) -> InvariantRegressor:
@@ -43,13 +43,13 @@ class InvariantRegressor(RegressorMixin, InvariantEstimator):
         self._flat = targets.ndim == 1
         self.offset_, self.scale_ = Y.mean(0), Y.std(0)
         self._fit(pixels, (Y - self.offset_) / self.scale_)
-        self.evidence_ -= len(Y) * float(np.log(self.scale_).sum())  # of a density, in the units of the targets
+        self.evidence_ -= len(Y) * float(np.log(self.scale_).sum())  # a log density, in the units of the targets
         return self
 
     def predict(self, images: Any, return_std: bool = False) -> Any:
         """
         :param return_std: whether to return the standard deviation of a new target too.
-        :return: [N] or [N, P], as the targets were; twice with ``return_std``.
+        :return: the mean, [N] or [N, P], as the targets were; with ``return_std`` the mean and the standard deviation.
         """
         answer = self._answer(*self._predict_f(images))
         mean, std = (part.numpy()[:, 0] if self._flat else part.numpy() for part in answer.values())

@@ -13,30 +13,30 @@ from orbitgp.optimizers.recipe import NaturalRate, Recipe
 
 @dataclass(frozen=True)
 class Sizes:
-    """Of a model and its training."""
+    """Sizes of a model and its training."""
 
-    inducing: int  #: M, points of g
-    draws: int  #: of the orbit for each image of a batch, in two groups
-    batch: int  #: images a step
-    steps: int
+    inducing: int  #: M, number of inducing points
+    draws: int  #: draws from the orbit for each image of a batch, in two groups
+    batch: int  #: images in a step
+    steps: int  #: training steps
 
     def __str__(self) -> str:
         return f"{self.inducing} inducing points, {self.steps:,} steps of {self.batch} images with {self.draws} draws"
 
 
-#: for two cores, and for a GPU: the quick and the paper's size of the reproduction
+#: for two cores, and for a GPU: as in the quick and the paper's size of the reproduction
 ON_CPU = Sizes(inducing=150, draws=8, batch=200, steps=300)
 ON_GPU = Sizes(inducing=750, draws=16, batch=2000, steps=9000)
 
 
 def choose(count: int, gpu: bool, **given: int | None) -> Sizes:
     """
-    :param count: N, images to train on.
-    :param gpu: whether there is one.
-    :param given: what the user has set; None for what the user has not.
+    :param count: N, the number of training images.
+    :param gpu: whether there is a GPU.
+    :param given: the sizes that the user has set; None for the others.
     """
     sizes = ON_GPU if gpu else ON_CPU
-    # more points than a third of the images would copy them, and a step of all images leaves nothing to draw
+    # more points than a third of the images would copy them; a batch has at most all images
     sizes = replace(sizes, inducing=max(2, min(sizes.inducing, count // 3)), batch=min(sizes.batch, count))
     wanted = {name: checks.integer(name, value, least=1) for name, value in given.items() if value is not None}
     sizes = replace(sizes, **wanted)
@@ -83,6 +83,6 @@ def recipe(likelihood: str, sizes: Sizes) -> Recipe:
             first=between(short.natural[0], long.natural[0]), last=between(short.natural[1], long.natural[1])
         ),
     }
-    # looks at all images, which hard batches need, are dear where steps are few
+    # hard batches need passes over all images, which are expensive where steps are few
     batches = "hard" if sizes.steps >= 1000 else "drawn"
     return Recipe(steps=sizes.steps, batch=sizes.batch, batches=batches, inducing_scale="row", **settings)

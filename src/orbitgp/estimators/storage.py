@@ -1,4 +1,4 @@
-"""One file a model: plain arrays, and a manifest that says what they are. No code is in it, and none is run."""
+"""One file for each model: plain arrays, and a manifest that says what they are. It holds no code, and none is run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from orbitgp.files import DamagedFile
 FORMAT, VERSION = "orbitgp model", 1
 MANIFEST = "manifest"
 
-#: what a manifest must have, and of which type
+#: what a manifest must have, and its type
 FIELDS: dict[str, type | tuple[type, ...]] = {
     "estimator": str,
     "orbit": (str, type(None)),
@@ -31,7 +31,7 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
 
 def write(path: Path, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """
-    :param about: what the estimator says of itself, in JSON's types.
+    :param about: what the estimator says of itself, as JSON types.
     :param arrays: parameters by name.
     """
     from importlib.metadata import version
@@ -52,7 +52,7 @@ def write(path: Path, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> N
 
 def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """
-    :return: the manifest and the arrays, each of which is the one that was written.
+    :return: the manifest and the arrays, whose checksums have been verified.
     """
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")
@@ -62,9 +62,9 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         if not isinstance(manifest.get(name), kind) or isinstance(manifest.get(name), bool):
             raise DamagedFile(f"{path}: {name} in its manifest is {manifest.get(name)!r}")
     if manifest.get("sums") != {name: _sum(array) for name, array in arrays.items()}:
-        raise DamagedFile(f"{path}: its arrays are not those that its manifest was written with")
+        raise DamagedFile(f"{path}: its arrays are not those that its manifest lists")
     if not all(array.dtype.kind in "fi" and np.all(np.isfinite(array)) for array in arrays.values()):
-        raise DamagedFile(f"{path}: every array must be of finite numbers")
+        raise DamagedFile(f"{path}: every array must hold finite numbers only")
     return manifest, arrays
 
 
@@ -73,9 +73,9 @@ def _manifest(path: Path, found: np.ndarray | None) -> dict[str, Any]:
         manifest = json.loads(str(found))
         form, number = manifest["format"], manifest["version"]
     except (ValueError, TypeError, KeyError, RecursionError):
-        raise DamagedFile(f"{path} is no file of an orbitgp model: it has no manifest") from None
+        raise DamagedFile(f"{path} is not a file of an orbitgp model: it has no manifest") from None
     if form != FORMAT or not isinstance(number, int):
-        raise DamagedFile(f"{path} is no file of an orbitgp model, but {form!r}")
+        raise DamagedFile(f"{path} is not a file of an orbitgp model, but of {form!r}")
     if number > VERSION:
         raise ValueError(f"{path} was written by a newer orbitgp: its format is {number}, this one reads {VERSION}")
     return manifest

@@ -1,4 +1,4 @@
-"""Whole configurations: a file, over the one that it is based on, and the runs that they ask for."""
+"""Whole configurations: a file, over the one that it is based on, and the runs that they define."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ RESERVED = (
 
 CLASSES = {"mnist": 10, "rotated": 10, "parity": 2}
 
-#: the kinds of blocks for which nothing is said
+#: the kinds of blocks that a file leaves out
 KINDS = {"likelihood": {"kind": "gaussian"}, "scheme": {"kind": "groups"}, "optimiser": {"kind": "natural"}}
 
 
@@ -84,7 +84,7 @@ class Variant(Block):
 class Experiment(Block):
     """Models that are compared."""
 
-    seeds: Distinct[Seed] = Field(min_length=1, max_length=1000, description="Each variant is trained from each.")
+    seeds: Distinct[Seed] = Field(min_length=1, max_length=1000, description="Seeds that each variant is trained from.")
     training: TrainingPatch = Field(TrainingPatch(), description="What differs from the file's training.")
     variants: dict[Name, Variant] = Field(min_length=1, description="The models, by name.")
 
@@ -98,9 +98,9 @@ class Toy(Block):
 
 
 class ToyDraws(Block):
-    """Fig. 2 over and over, with other functions and other points."""
+    """Fig. 2 repeated over many draws of function and points."""
 
-    seed: Seed = Field(0, description="Of the first draw, which is the figure's; the others have those that follow.")
+    seed: Seed = Field(0, description="Seed of the first draw, which is the figure's; later draws have the next seeds.")
     train: int = Field(40, ge=4, le=1000, description="Number of training points.")
     draws: int = Field(200, ge=1, le=100_000, description="Number of draws.")
 
@@ -112,7 +112,7 @@ class Samples(Block):
     variant: Name
     seed: Seed = 0
     digits: int = Field(4, ge=1, le=100, description="Number of test digits.")
-    draws: int = Field(12, ge=1, le=1000, description="Draws of each.")
+    draws: int = Field(12, ge=1, le=1000, description="Number of draws of each digit.")
 
     @property
     def run(self) -> Run:
@@ -148,7 +148,7 @@ class Estimators(Block):
 
 
 class Costs(Block):
-    """Sections 4.3 and B.2.1: kernel evaluations."""
+    """Sections 4.3 and B.2.1: numbers of kernel evaluations."""
 
     sizes: Distinct[Draws] = Field(min_length=2, description="Numbers of rotations in the orbit, and of draws from it.")
     images: int = Field(20, ge=1, le=10_000, description="Number of images.")
@@ -169,14 +169,14 @@ class Config(Block):
     """A whole configuration: data sets, the experiments on them, and what else is measured."""
 
     tier: Name = Field(description="The name of the file, and of the folder of results.")
-    title: str = Field("", max_length=200, description="Title of its page of results.")
-    about: str = Field("", max_length=2000, description="What its results can show and what not; stands on its page.")
-    base: Name | None = Field(None, description="Another file of this folder, which this one changes; null removes.")
+    title: str = Field("", max_length=200, description="Title of the page of results.")
+    about: str = Field("", max_length=2000, description="What the results can and cannot show, for their page.")
+    base: Name | None = Field(None, description="Another file here that this one changes; null removes a key.")
     runs: Literal["archive", "build"] = Field("build", description="Runs are read from the results, or trained.")
     datasets: Named = Field(min_length=1, description="Data sets by name.")
-    training: TrainingPatch = Field(TrainingPatch(), description="What every run has that says nothing else.")
+    training: TrainingPatch = Field(TrainingPatch(), description="Settings of every run that says nothing else.")
     experiments: dict[Name, Experiment] = Field(default_factory=dict, description="Experiments by name.")
-    claims: Text | None = Field(None, description="File of claims that the results are held against; none if null.")
+    claims: Text | None = Field(None, description="File of claims that the results are judged by; none if null.")
     toy: Toy | None = None
     toy_draws: ToyDraws | None = None
     samples: Samples | None = None
@@ -195,8 +195,8 @@ class Config(Block):
 
     def paths(self, runs: str | None = None) -> Paths:
         """
-        :param runs: ``"archive"`` or ``"build"``, where another mode is asked for than the file's own. Its results lie
-            in a folder of their own, so that trainings never touch those that came with the repository.
+        :param runs: ``"archive"`` or ``"build"``, if another mode than the file's own is wanted. Its results lie in
+            a folder of their own, so that trainings never touch those that came with the repository.
         :return: where everything lies, below ``results`` or the folder that the variable ORBITGP_RESULTS names.
         """
         folder = self.tier if runs in (None, self.runs) else f"{self.tier}_{runs}"
@@ -238,10 +238,10 @@ class Config(Block):
             raise ConfigError(f"{key}: {error}") from None
 
     def check(self) -> None:
-        """What the blocks ask of each other; raises :class:`ConfigError`."""
+        """Checks that the blocks fit together; raises :class:`ConfigError`."""
         for run in self.all_runs():
             if run.experiment in RESERVED:
-                raise ConfigError(f"experiments.{run.experiment} has a name that is taken: {', '.join(RESERVED)}")
+                raise ConfigError(f"experiments.{run.experiment} has a reserved name: {', '.join(RESERVED)}")
             self.spec(run)
         if self.samples:
             self._check_images("samples", self.samples.run, "digits", self.samples.digits)
@@ -255,7 +255,7 @@ class Config(Block):
             )
 
     def _check_images(self, key: str, run: Run, count: str, value: int, each_class: bool = False) -> None:
-        """Test images of a run that another block names, against those there are."""
+        """Checks that a run, which another block names, has as many test images as the block needs."""
         try:
             data = self.spec(run).dataset
         except ConfigError as error:
