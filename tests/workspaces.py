@@ -214,7 +214,9 @@ def own(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Workspace:
         tmp_path_factory,
         worker_id,
         "own",
-        lambda folder: with_photos(folder).snakemake("--config", "tier=own", check=False),
+        lambda folder: with_photos(folder).snakemake(
+            "--config", "tier=own", "--report-after-run", "--report", "report.html", check=False
+        ),
     )
 
 

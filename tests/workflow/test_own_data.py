@@ -73,11 +73,23 @@ def test_a_folder_of_colour_images_and_an_orbit_of_ones_own(own: Workspace):
         assert arrays["inducing_variable.Z"].shape == (8, 8 * 6 * 3)
 
 
-def test_an_edit_of_ones_own_orbit_trains_what_uses_it_again(tmp_path: Path, own: Workspace):
+def test_it_has_a_page_and_a_report_and_nothing_of_the_papers(own: Workspace):
+    results = own.folder / "results" / "own"
+    assert "shapes" in (results / "tables" / "runs.md").read_text(encoding="utf-8")
+    assert {"index.html", "tables", "runs"} <= {path.name for path in results.iterdir()}
+    assert (own.folder / "report.html").is_file() and not (results / "claims.md").exists()
+
+
+def test_edits_of_ones_own_orbit_and_images_train_what_uses_them_again(tmp_path: Path, own: Workspace):
     again = Workspace(shutil.copytree(own.folder, tmp_path / "own", symlinks=True))
+    photo = again.folder / "photos" / "flat" / "03.png"
+    photo.touch()
     assert again.work(*OWN) == set()
     again.comment("src/my_orbits.py")
     assert {line for line in again.work(*OWN) if "train" in line} == {"train_run shapes/rotation/0"}
+    shutil.copy(again.folder / "photos" / "upright" / "01.png", photo)
+    made = trainings("shapes", ["rotation", "affine"], range(1))
+    assert again.work(*OWN) == made | {"dataset mine", "table shapes", "table runs", "table monitor"}
     (again.folder / "src" / "my_orbits.py").unlink()
     said = again.dry_run(*OWN, check=False)
     assert "config/own.yaml: experiments.shapes.variants.rotation.orbit.path: Python finds no module my_orbits" in said

@@ -2,7 +2,6 @@
 
 import os
 
-import numpy as np
 import pytest
 import yaml
 from workspaces import Workspace
@@ -90,37 +89,3 @@ def test_the_same_images_made_again_retrain_nothing(workspace: Workspace):
     assert "Nothing to be done" in workspace.dry_run()
     workspace.snakemake("data", "--cores", "2")
     assert "Nothing to be done" in workspace.dry_run()
-
-
-def test_images_of_ones_own_and_an_experiment_of_ones_own_without_any_of_the_papers(bare: Workspace):
-    rng = np.random.default_rng(0)
-    own = {"images": rng.integers(0, 256, (60, 8, 8), dtype=np.uint8), "labels": np.arange(60) % 3}
-    np.savez(bare.folder / "mine.npz", **own)
-    (bare.folder / "config/own.yaml").write_text(OWN)
-    chain = {"dataset mine", "train_run shapes/rbf/0", "table shapes", "table runs", "table monitor"}
-    assert bare.work("--config", "tier=own") == chain
-    bare.snakemake("--cores", "2", "--config", "tier=own", "--report-after-run", "--report", "report.html")
-    assert "shapes" in (bare.folder / "results/own/tables/runs.md").read_text()
-    assert not (bare.folder / "results/own/claims.md").exists()  # it is not about the paper
-    os.utime(bare.folder / "mine.npz")
-    assert "Nothing to be done" in bare.dry_run("--config", "tier=own")
-    np.savez(bare.folder / "mine.npz", images=255 - own["images"], labels=own["labels"])
-    assert bare.work("--config", "tier=own") == chain
-
-
-OWN = """
-tier: own
-datasets:
-  mine: {kind: images, path: mine.npz, test_fraction: 0.2, seed: 0}
-experiments:
-  shapes:
-    seeds: [0]
-    training:
-      inducing: {count: 8}
-      compile: false
-      optimiser: {steps: 4, batch: 20}
-      final_pass: {samples: 4}
-      evaluation: {count: 2, samples: 4}
-    variants:
-      rbf: {dataset: mine, orbit: {kind: identity}, label: RBF}
-"""

@@ -1,10 +1,10 @@
-"""Thousands of trainings are planned within a minute."""
+"""Many trainings are planned in less than four hundredths of a second each."""
 
 import re
 import resource
 
-SEEDS = 100
-SECONDS = 60  # of a processor: a clock on the wall would measure what else the machine does
+SEEDS = 40
+SECONDS = 0.04  # of a processor, for each training: a clock on the wall would measure what else the machine does
 
 
 def used() -> float:
@@ -13,7 +13,7 @@ def used() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def test_a_hundred_seeds_of_everything_are_planned_within_a_minute(bare):
+def test_forty_seeds_of_everything_are_planned_in_time(bare):
     paper = (bare.folder / "config/paper.yaml").read_text()
     many = paper.replace("tier: paper", "tier: many").replace("seeds: [0, 1, 2]", f"seeds: {[*range(SEEDS)]}")
     (bare.folder / "config/many.yaml").write_text(many)
@@ -22,5 +22,6 @@ def test_a_hundred_seeds_of_everything_are_planned_within_a_minute(bare):
     took = used() - before
     counted = dict(re.findall(r"^(\w+) +(\d+)$", said, flags=re.M))
     variants = len(re.findall(r"label:", paper))
-    assert int(counted["train_run"]) == SEEDS * variants >= 1800
-    assert took < SECONDS
+    trainings = int(counted["train_run"])
+    assert trainings == SEEDS * variants >= 700
+    assert took < SECONDS * trainings
