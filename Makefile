@@ -11,11 +11,12 @@ TIER = quick
 # CUDA's libraries, where there is a GPU that could use them and nowhere else: they are gigabytes.
 GPU_LOCK := $(shell [ "$$(uname -sm)" = "Linux x86_64" ] && nvidia-smi -L > /dev/null 2>&1 && echo requirements-gpu.lock)
 
-# one thread of BLAS for each of the two workers: more would fight for the cores
-PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=15
+# Three workers for two cores, as some tests wait for clusters and processes; one thread of BLAS each, or they would fight.
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations=15
 
-# TensorFlow: no start-up chatter.
+# TensorFlow: no start-up chatter, and one Keras instead of two, as TensorFlow Probability loads the old one anyway.
 export TF_CPP_MIN_LOG_LEVEL := 2
+export TF_USE_LEGACY_KERAS := 1
 
 # Python before 3.12.4 reads and writes the path of this folder in the locale's encoding, with PYTHONUTF8 too: where that
 # is ASCII, as under LC_ALL=C, a folder with an umlaut in its name would not do.

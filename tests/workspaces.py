@@ -41,9 +41,10 @@ class Workspace:
         self.results = folder / "results" / "smoke"
 
     def environment(self, python_path: Sequence[Path] = (), **variables: str) -> dict[str, str]:
-        """Of a process in the workspace: with its own orbitgp, without a GPU."""
+        """Of a process in the workspace: with its own orbitgp, whose byte code it keeps, without a GPU."""
         path = os.pathsep.join(map(str, [*python_path, self.folder / "src"]))
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(("ORBITGP_", "COV_"))}
+        left_out = ("ORBITGP_", "COV_", "PYTHONDONTWRITEBYTECODE")
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(left_out)}
         return kept | {"PYTHONPATH": path, "CUDA_VISIBLE_DEVICES": "-1"} | variables
 
     def snakemake(

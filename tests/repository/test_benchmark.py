@@ -276,7 +276,9 @@ def test_a_single_tilt_loses_what_a_slow_search_says_and_a_network_less(benchmar
     assert gaps[0] > gaps[1] > gaps[2] >= 0
 
 
-def test_the_estimator_is_measured_and_the_calibration_error_is_a_slow_loops(benchmark, tmp_path, monkeypatch):
+def test_the_estimator_is_measured_and_the_calibration_error_is_a_slow_loops(
+    benchmark, mnist_data, tmp_path, monkeypatch
+):
     estimator = benchmark("estimator")
     rng = np.random.default_rng(0)
     probabilities, labels = rng.dirichlet(np.ones(3), size=200), rng.integers(3, size=200)
@@ -289,6 +291,8 @@ def test_the_estimator_is_measured_and_the_calibration_error_is_a_slow_loops(ben
     assert estimator.calibration_error(probabilities, labels) == pytest.approx(expected)
     arguments = ["--train", "60", "--steps", "2", "--models", "gaussian/none", "--folder", str(tmp_path)]
     monkeypatch.setattr(sys, "argv", ["estimator.py", *arguments])
+    few = type(mnist_data)("few", mnist_data.train, mnist_data.test.take(50))
+    monkeypatch.setattr("orbitgp.datasets.mnist", lambda: few)
     estimator.main()
     assert "| gaussian | none | " in (tmp_path / "estimator.md").read_text()
 

@@ -66,7 +66,7 @@ def test_own_images_in_twenty_lines_at_most(mnist_data, printed_by, tmp_path):
 
 
 def test_the_quickstart_has_the_code_that_readme_has():
-    readme, quickstart = (sorted("".join(blocks).split("\n")) for blocks in (snippets(README)[1:2], snippets(QUICKSTART)))
+    readme, quickstart = (sorted("".join(code).split("\n")) for code in (snippets(README)[1:2], snippets(QUICKSTART)))
     assert [line for line in quickstart if line] == [line for line in readme if line]
 
 
