@@ -232,7 +232,7 @@ def _said_noise(noise: float, variance: float) -> str:
 
 
 def _command(given: argparse.Namespace) -> str:
-    """One that measures the same, with every setting in it."""
+    """A command that measures the same, with every setting in it."""
     settings = {"true": given.true, "images": given.images, "step": [given.step], "lengthscales": given.lengthscales}
     settings |= {"without": given.without} if given.without else {}
     words = (f"--{name} {' '.join(f'{value:g}' for value in values)}" for name, values in settings.items())

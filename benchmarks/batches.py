@@ -66,9 +66,9 @@ def trained(experiment: str, variant: str, given: argparse.Namespace) -> tuple[I
 
 def variances(model: InvariantSVGP, data: Data, batches: HardBatches, repeats: int) -> dict[str, float]:
     """
-    :param batches: of ``data``, weighed.
+    :param batches: hard batches of ``data``, whose probabilities are set.
     :param repeats: how many batches the variance is estimated from.
-    :return: of the gradient of a batch's bound, summed over each group of parameters.
+    :return: variances of the gradient of a batch's bound, summed over each group of parameters.
     """
     groups = {
         "inducing points": model.inducing_variable.trainable_variables,

@@ -67,8 +67,8 @@ REST, WAITING = "arithmetic by element, and copies", "waiting"
 
 def specification(changes: dict[str, Any], batch: int | None, inducing: int, run: str = "mnist/affine") -> Any:
     """
-    :param batch: None for that of the run.
-    :return: of a run in the paper's size, with changes.
+    :param batch: batch size; the run's if None.
+    :return: the specification of a run in the paper's size, with changes.
     """
     from orbitgp_paper.config import Run, load, plain
 
@@ -103,7 +103,7 @@ def _images(dataset: Any) -> Any:
 
 
 def milliseconds(run: Callable[[], Any], repeats: int) -> float:
-    """The median, after a first call that compiles."""
+    """The median time of a call, after a first one that compiles."""
     import numpy as np
     import tensorflow as tf
 
@@ -189,7 +189,7 @@ def floors(spec: Any, ceiling: dict[str, float], pixels: int = 784) -> dict[str,
 
 
 def step_ms(optimiser: Any, repeats: int) -> float:
-    """Of steps that follow each other without a look at them."""
+    """Milliseconds of a step, in ten that follow each other without reading results."""
     import tensorflow as tf
 
     return milliseconds(lambda: optimiser.advance(tf.constant(10)), repeats) / 10
@@ -207,7 +207,7 @@ def measure_parts(given: argparse.Namespace) -> list[Row]:
 
 
 def measure_tricks(given: argparse.Namespace) -> list[Row]:
-    """A step without one of them at a time."""
+    """Time of a step without one trick at a time."""
     specs = {name: specification(changes, given.batch, given.inducing) for name, changes in TRICKS.items()}
     return [
         {"table": "trick", "name": name, "value": step_ms(build(spec), given.repeats)} for name, spec in specs.items()
@@ -285,7 +285,7 @@ def together(workers: list[subprocess.Popen[str]]) -> float:
 
 
 def _line_from(worker: subprocess.Popen[str]) -> str:
-    """Empty if it ended without one."""
+    """The worker's next line; empty if it ended without one."""
     assert worker.stdout is not None
     return worker.stdout.readline()
 
@@ -439,7 +439,7 @@ def measured(given: argparse.Namespace, command: str) -> Any:
 
 
 def _commit(folder: Path) -> str:
-    """Its short name, with a plus where library or settings differ from it; empty where there is no repository."""
+    """The commit's short name, with a plus where library or settings differ from it; empty without a repository."""
 
     def git(*words: str) -> str:
         done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True)

@@ -64,9 +64,9 @@ def best_bound(norms: np.ndarray, squares: np.ndarray, rest: float, y: np.ndarra
     """
     max log N(y | 0, v Q + s² I) − v tr(K_ff − Q)/2s² over the variance v and the noise s².
 
-    :param norms: and
-    :param squares: and
-    :param rest: as :func:`statistics` returns them.
+    :param norms: [M] ‖w_i‖² of :func:`statistics`.
+    :param squares: [M] (w_iᵀ y)².
+    :param rest: tr(K_ff − Q).
     :return: the bound in nats, v and s².
     """
     N, M = len(y), len(norms)

@@ -79,7 +79,7 @@ def gained(Y: tf.Tensor, second: tf.Tensor, tilt: tf.Tensor) -> tf.Tensor:
 
 
 def gap_of_one_for_all(Y: np.ndarray, second: np.ndarray) -> float:
-    """In nats, of the best c that is the same for all images."""
+    """The gap of the best c that is the same for all images, in nats."""
     best = float(gained(Y, second, np.sqrt(second)))
     found = minimize_scalar(
         lambda c: -float(gained(Y, second, np.full_like(second, c))), bounds=(0.0, 100.0), method="bounded"
@@ -91,13 +91,13 @@ def gap_of_network(
     X: np.ndarray, Y: np.ndarray, second: np.ndarray, hidden: tuple[int, ...], rate: float, steps: int, batch: int
 ) -> float:
     """
-    In nats, after training.
+    The gap of a network after training, in nats.
 
     :param X: [N, D]
     :param Y: [N, 1]
     :param second: [N, 1]
     :param hidden: widths of the layers.
-    :param rate: of Adam at its peak; its memory, warm-up and fall are those of the paper's size.
+    :param rate: Adam's peak rate; its memory, warm-up and fall are those of the paper's size.
     """
     network = RecognitionNetwork(X.shape[1], hidden)
     variables = network.trainable_variables

@@ -43,7 +43,6 @@ VALUES = {"batch": (50, 100, 200, 400), "samples": (8, 16, 32, 64), "inducing": 
 NUMBERS = {"batch": "images in a batch", "samples": "draws", "inducing": "inducing points", "side": "pixels"}
 
 Key = TypeVar("Key", bound=Hashable)
-MOST_VALUES = 2e7  # of the kernel in one term, so that it fits into memory
 
 #: what the bound needs of the kernel, and the exponent of S in its cost
 KERNELS = {

@@ -45,12 +45,12 @@ def measure(
     name: str, centre: float, spread: float, deviation: float, classes: int, images: int, draws: int
 ) -> dict[str, float]:
     """
-    :param name: of the likelihood.
-    :param centre: and
-    :param spread: of the means.
-    :param deviation: of f around its mean.
+    :param name: name of the likelihood.
+    :param centre: centre of the means.
+    :param spread: standard deviation of the means.
+    :param deviation: standard deviation of f around its mean.
     :param images: number of Gaussians.
-    :param draws: of f for each.
+    :param draws: number of draws of f for each.
     :return: ``exact`` and ``bound``, in nats an image.
     """
     likelihood, rng = LIKELIHOODS[name](classes, IndependentGroups()), np.random.default_rng(0)

@@ -15,6 +15,8 @@ LIMITS |= {"multipleOf": "a multiple of {}", "minItems": "at least {} entries", 
 TYPES = {"integer": "whole number", "number": "number", "boolean": "`true` or `false`", "string": "text"}
 
 
+NOTHING = '""'  # an empty text
+
 #: words for blocks whose class is called otherwise
 NAMES = {"Patch": "training"}
 
@@ -58,7 +60,8 @@ def default(schema: dict[str, Any], required: bool) -> str:
     value = schema.get("default")
     if value is None or isinstance(value, dict):
         return ""
-    return f"; default `{str(value).lower() if isinstance(value, bool) else number(value)}`"
+    shown = str(value).lower() if isinstance(value, bool) else number(value)
+    return f"; default `{shown or NOTHING}`"
 
 
 def table(model: type[BaseModel]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Sums of processes by a few numbers: the whole image, and patches of several sizes."""
+"""Base kernels that are sums of processes: on the whole image, and on patches of several sizes."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from orbitgp.orbits import Patches
 class Component:
     """One process of a sum, of the whole image or of its patches, with a squared exponential kernel."""
 
-    inducing: int  #: M_c
+    inducing: int  #: number of its inducing points, M_c
     patch: int | None = None  #: pixels along a side of its patches; None for the whole image
     stride: int = 1  #: pixels between patches
     location: bool = True  #: whether the kernel knows where a patch lies
-    variance: float | None = None  #: of g_c, at the start; None for that of the model
-    lengthscale: float | None = None  #: in pixel values, likewise; None for that of the model, less in a patch
+    variance: float | None = None  #: initial variance of g_c; None for the model's
+    lengthscale: float | None = None  #: initial lengthscale, in pixel values; None for the model's, scaled for patches
 
     def __post_init__(self) -> None:
         checks.integer("inducing", self.inducing, least=1)
@@ -33,11 +33,11 @@ class Component:
             if (value := getattr(self, name)) is not None:
                 checks.number(name, value, least=1e-9)
         if self.patch is None and (self.stride, self.location) != (1, True):
-            raise ValueError("stride and location are those of patches: name patch, their size, or leave them out")
+            raise ValueError("stride and location belong to patches: set patch, their size, or leave both out")
 
     @classmethod
     def make(cls, content: Component | Mapping[str, Any]) -> Component:
-        """From a mapping with some of the fields, or as it is."""
+        """Makes a component from a mapping of its fields; returns a component as it is."""
         if isinstance(content, cls):
             return content
         if not isinstance(content, Mapping):
@@ -50,10 +50,12 @@ class Component:
 
     def kernel(self, shape: tuple[int, int, int], variance: float, lengthscale: float) -> Kernel:
         """
+        The kernel of this process.
+
         :param shape: (H, W, C) of the images.
-        :param variance: and
-        :param lengthscale: of a kernel of whole images, where the component does not say its own. Distances between
-            patches are smaller, as the root of their numbers of pixels.
+        :param variance: initial variance, unless the component has its own.
+        :param lengthscale: initial lengthscale for whole images, unless the component has its own. For patches it is
+            multiplied by √(pixels of a patch / pixels of an image), as distances between them are smaller.
         """
         variance = variance if self.variance is None else self.variance
         if self.patch is None:
@@ -66,18 +68,18 @@ class Component:
         pixels = SquaredExponential(variance, lengthscale, active_dims=patches.pixel_columns)
         if patches.place_columns is None:
             return Invariant(pixels, patches)
-        place = SquaredExponential(1.0, 1.0, active_dims=patches.place_columns)  # half an image
+        place = SquaredExponential(1.0, 1.0, active_dims=patches.place_columns)  # lengthscale: half an image
         gpflow.set_trainable(place.variance, False)  # one variance is enough for both
         return Invariant(pixels * place, patches)
 
 
 def sum_of(components: Sequence[Component], shape: tuple[int, int, int], variance: float, lengthscale: float) -> Kernel:
     """
-    The base kernel of a sum, for :class:`orbitgp.Invariant`; ``orbitgp.place(kernel, X, [c.inducing for c in
-    components])`` finds its inducing points.
+    The sum of the components' kernels, as the base kernel of :class:`orbitgp.Invariant`. Place its inducing points by
+    ``orbitgp.place(kernel, X, [c.inducing for c in components])``.
 
     :param shape: (H, W, C) of the images.
-    :param variance: and
-    :param lengthscale: see :meth:`Component.kernel`.
+    :param variance: initial variance of components without their own.
+    :param lengthscale: initial lengthscale for whole images, of components without their own.
     """
     return Sum([component.kernel(shape, variance, lengthscale) for component in components])

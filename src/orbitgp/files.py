@@ -27,15 +27,15 @@ class DamagedFile(Exception):
 
 def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     """
-    Writes a file beside ``path``, brings it to the disk and only then gives it its name: whoever reads ``path`` finds
-    the old file or the new one, and a full disk or a kill leaves the old one.
+    Writes a temporary file beside ``path``, syncs it to the disk and renames it: whoever reads ``path`` finds the old
+    file or the new one, and a full disk or a kill leaves the old one.
 
     :param write: fills the open file.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}{PART}")
     try:
-        # not tempfile: its files are private, and the mode that others' files have is the kernel's to give
+        # not tempfile, whose files are private: the kernel gives the usual mode
         with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as file:
             write(file)
             file.flush()
@@ -88,7 +88,7 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def write_npz(path: Path, arrays: Mapping[str, np.ndarray], *, compress: bool = False) -> None:
-    """NumPy arrays by name; the same arrays are the same bytes."""
+    """Writes NumPy arrays by name; the same arrays are the same bytes."""
     save = np.savez_compressed if compress else np.savez
     write_whole(path, lambda file: save(file, **arrays))
 
@@ -109,7 +109,7 @@ def read_json(path: Path) -> Any:
 
 def read_npz(path: Path, names: Sequence[str] | None = None) -> dict[str, np.ndarray]:
     """
-    Arrays without any pickle in them. The archive carries a checksum of each, and each is looked at.
+    Reads arrays, without any pickles. Their checksums, which the archive has, are checked.
 
     :param names: arrays that must be there; None for all there are.
     """
@@ -125,22 +125,20 @@ def read_npz(path: Path, names: Sequence[str] | None = None) -> dict[str, np.nda
         raise DamagedFile(f"{path} is not a whole .npz of plain arrays: {error}") from error
 
 
-def check_archive(path: Path, largest: int = LARGEST) -> None:
+def check_archive(path: Path) -> None:
     """
-    Looks at what a .npz promises, and unpacks nothing but the heads of its arrays: a small file can promise, or really
-    unpack to, more than any memory holds. Whether what it promises is there shows when it is read.
-
-    :param largest: bytes that all arrays together may have.
+    Checks the sizes that a .npz promises: a small file can promise, or really unpack to, more than any memory holds.
+    Unpacks nothing but the headers of its arrays, so it does not see whether the arrays are whole.
     """
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
         if len({member.filename for member in members}) < len(members):
             raise DamagedFile(f"{path} has two arrays of one name")
-        if (total := sum(member.file_size for member in members)) > largest:
-            raise DamagedFile(f"{path} would unpack to {total:,} bytes, more than the {largest:,} that are read")
+        if (total := sum(member.file_size for member in members)) > LARGEST:
+            raise DamagedFile(f"{path} would unpack to {total:,} bytes, more than the {LARGEST:,} that are read")
         for member in members:
             if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                raise DamagedFile(f"{path} is packed in a way that NumPy does not pack")
+                raise DamagedFile(f"{path} is compressed in a way that NumPy does not use")
             promised, held = _size_of_array(archive, member)
             if promised != held:
                 raise DamagedFile(f"{path}: {member.filename} promises {promised:,} bytes and holds {held:,}")
@@ -148,8 +146,8 @@ def check_archive(path: Path, largest: int = LARGEST) -> None:
 
 def _size_of_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[int, int]:
     """
-    :return: bytes of the array by its own head, and by the archive's; twice the same for what has no head of a plain
-        array, which NumPy does not read.
+    :return: bytes of the array by its own header, and by the archive's; (0, 0) for anything but a plain array, which
+        NumPy does not read.
     """
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     with archive.open(member) as file:
@@ -171,8 +169,8 @@ def sums(folder: Path, names: Iterable[str]) -> dict[str, str]:
 
 def check_sums(folder: Path, wanted: Any, source: Path) -> None:
     """
-    Raises :class:`DamagedFile` for the first file that is there and is not what ``source`` was written with. Large
-    files do not travel with the repository, so one that is not there is none of this function's business.
+    Raises :class:`DamagedFile` for the first file whose checksum is not the wanted one. Missing files are skipped, as
+    large ones are not in the repository.
 
     :param wanted: names and their sha256, as :func:`sums` gives them.
     :param source: the file that ``wanted`` was read from.

@@ -25,13 +25,13 @@ METHODS = ("kmeans", "greedy")
 
 class BasePoints(InducingPointsBase):
     """
-    u = g(Z), values of the function before it is averaged: k_uu has no orbit in it and is exact. Where the base kernel
-    averages over finite orbits, g is the innermost function, and Z are points of the space that these lead to.
+    u = g(Z), values of the function g before averaging, so that k_uu involves no orbit and is exact. If the base
+    kernel itself averages over finite orbits, g is the innermost function, and Z are its inputs, such as patches.
     """
 
     @property
     def parts(self) -> list[BasePoints]:
-        """These points alone: one process is a sum of one."""
+        """A list of these points alone: one process is a sum of one."""
         return [self]
 
 
@@ -40,7 +40,7 @@ class SumPoints(InducingVariables):
 
     def __init__(self, parts: Sequence[BasePoints | TensorType], name: str | None = None) -> None:
         """
-        :param parts: for each process, in the order of the kernels: points, or an array [M_c, E_c] of them.
+        :param parts: the points of each process, or an array [M_c, E_c] of them, in the order of the kernels.
         """
         super().__init__(name=name)
         if not isinstance(parts, Sequence) or not len(parts):
@@ -49,7 +49,7 @@ class SumPoints(InducingVariables):
 
     @property
     def num_inducing(self) -> tf.Tensor:
-        """M = Σ_c M_c"""
+        """M = Σ_c M_c, the total number of points."""
         return tf.add_n([part.num_inducing for part in self.parts])
 
     @property
@@ -63,15 +63,15 @@ Points = BasePoints | SumPoints
 
 def processes(inducing_variable: Points, kernel: Invariant) -> list[tuple[Kernel, BasePoints]]:
     """
-    :return: the independent processes whose sum is averaged over the kernel's orbit, each by its kernel and its
-        inducing points: for :class:`BasePoints` the base kernel as a whole, for :class:`SumPoints` its summands.
+    :return: kernel and inducing points of each independent process: the whole base kernel for :class:`BasePoints`, its
+        summands for :class:`SumPoints`.
     """
     if isinstance(inducing_variable, BasePoints):
         return [(kernel.base, inducing_variable)]
     parts = inducing_variable.parts
     if not isinstance(kernel.base, Sum) or len(kernel.base.kernels) != len(parts):
         raise ValueError(
-            f"SumPoints of {len(parts)} processes need a base kernel that is a sum of as many (k_1 + k_2 + …), got "
+            f"SumPoints of {len(parts)} processes need a base kernel that sums as many kernels (k_1 + k_2 + …), got "
             f"{type(kernel.base).__name__}"
             + (f" of {len(kernel.base.kernels)}" if isinstance(kernel.base, Sum) else "")
         )
@@ -80,8 +80,10 @@ def processes(inducing_variable: Points, kernel: Invariant) -> list[tuple[Kernel
 
 def from_arrays(arrays: Mapping[str, np.ndarray]) -> Points:
     """
-    :param arrays: the parameters of a model by name, ``inducing_variable.Z`` among them, or, of a sum,
-        ``inducing_variable.parts[0].Z``, ``inducing_variable.parts[1].Z`` …
+    The inducing points among a model's parameters.
+
+    :param arrays: parameters by name, with ``inducing_variable.Z`` or, for a sum, ``inducing_variable.parts[0].Z``,
+        ``inducing_variable.parts[1].Z`` …
     """
     alone = "inducing_variable.Z"
     names = [alone, *(f"inducing_variable.parts[{i}].Z" for i in range(len(arrays)))]
@@ -94,23 +96,23 @@ def from_arrays(arrays: Mapping[str, np.ndarray]) -> Points:
 
 def check_lengths(inducing_variable: Points, kernel: Invariant, length: int) -> None:
     """
-    Raises an error unless inducing points live where the kernel looks at inputs.
+    Raises an error unless inducing points are as long as the points at which the kernel evaluates g.
 
-    :param length: D, of an input.
+    :param length: D, the length of an input.
     """
     for base, points in processes(inducing_variable, kernel):
         _, listed = innermost(base)
         wanted = Composed([kernel.orbit, *listed]).point_length(length)
         if points.Z.shape[1] != wanted:
-            raise ValueError(f"inducing points have {points.Z.shape[1]} values, points of the process {wanted}")
+            raise ValueError(f"inducing points have {points.Z.shape[1]} values each, but g takes {wanted}")
 
 
 def draw_kernels(
     inducing_variable: Points, kernel: Invariant, dtype: tf.DType, product: MatrixProduct = tf.matmul
 ) -> SumKernels:
     """
-    :param dtype: in which the kernels are evaluated.
-    :param product: of the large matrices.
+    :param dtype: floating type in which the kernels are evaluated.
+    :param product: multiplies the large matrices.
     :return: the base kernel between draws, and between draws and inducing variables.
     """
     parts = []
@@ -155,16 +157,15 @@ def place(
     candidates: int = 10_000,
 ) -> Points:
     """
-    Inducing points from augmented data: g is only ever evaluated at transformed inputs, so that is where its values
-    are worth knowing.
+    Places inducing points among transformed inputs, which is where the model evaluates g.
 
-    :param kernel: whose orbit transforms the inputs, and whose base kernel ``"greedy"`` measures them with.
-    :param X: [N, D]
-    :param count: M; or, of a base kernel that is a sum, the numbers of points of its processes.
+    :param kernel: its orbit transforms the inputs; ``"greedy"`` also uses its base kernel.
+    :param X: [N, D] training inputs.
+    :param count: M, the number of points; for a base kernel that is a sum, a list with a number for each process.
     :param method: ``"kmeans"`` or ``"greedy"`` (largest conditional variance first).
-    :param candidates: at most so many points, chosen at random, are looked at. Inputs give one each; where finite
-        orbits follow, such as patches, inputs give several if there are too few.
-    :return: :class:`BasePoints`, or :class:`SumPoints` for several numbers.
+    :param candidates: number of transformed inputs to choose from, at most. Each input gives one; if the base kernel
+        averages over a finite orbit, such as patches, inputs give several where there are too few.
+    :return: :class:`BasePoints`, or :class:`SumPoints` if ``count`` is a list.
     """
     checks.instance("kernel", kernel, Invariant)
     checks.one_of("method", method, METHODS)
@@ -192,7 +193,7 @@ def place(
 def augmented(X: TensorType, orbit: Orbit, seed: int) -> np.ndarray:
     """
     :param X: [N, D]
-    :return: [N, E], one independent draw from the orbit of each input: where g, not f, is looked at.
+    :return: [N, E], one independent draw from the orbit of each input: points at which the model evaluates g.
     """
     seed = checks.integer("seed", seed, least=0)
     checks.instance("orbit", orbit, Orbit)
@@ -212,7 +213,7 @@ def kmeans(X: Any, count: int, seed: int, iterations: int = 10) -> np.ndarray:
 
     :param X: [N, D]
     :param count: number of centres, at most N.
-    :return: [count, D]
+    :return: [count, D] centres.
     """
     X = _matrix(X)
     checks.integer("count", count, least=1, most=len(X))
@@ -236,13 +237,13 @@ def kmeans(X: Any, count: int, seed: int, iterations: int = 10) -> np.ndarray:
 
 def greedy_variance(X: Any, kernel: Kernel, count: int) -> np.ndarray:
     """
-    Each point in turn is the one whose prior variance, given those chosen before, is largest (a Cholesky
-    factorisation with pivots, stopped after ``count`` columns; Burt, Rasmussen and van der Wilk, 2020).
+    Chooses, one after another, the point of largest prior variance given those chosen before (a pivoted Cholesky
+    factorisation, stopped after ``count`` columns; Burt, Rasmussen and van der Wilk, 2020).
 
     :param X: [N, D]
     :param kernel: k_g.
     :param count: number of points, at most N.
-    :return: [count, D]; fewer than ``count`` informative points is an error, since the rest would be copies.
+    :return: [count, D] rows of X. Fewer than ``count`` points that differ under the kernel are an error.
     """
     X = _matrix(X)
     checks.instance("kernel", kernel, Kernel)

@@ -18,20 +18,20 @@ from orbitgp.orbits.sampling import split
 from orbitgp.posteriors import InvariantPosterior
 
 VIEWS = ("prior", "posterior")
-TOGETHER = 64  # pairs of inputs, each with two independent sets of draws
+TOGETHER = 64  # pairs of inputs at a time, each with two independent sets of draws
 
 
 @dataclass(frozen=True)
 class Insensitivity:
-    """For each input, and each output where the posterior was asked for (the prior is the same for all)."""
+    """Deviations for each input and output; under the prior all outputs are the same, and P = 1."""
 
-    thresholds: np.ndarray  #: [K], L
+    thresholds: np.ndarray  #: [K], the values of L
     probability: np.ndarray  #: [N, P, K], P([f(x) − f(x_a)]² > L)
     expected_square: np.ndarray  #: [N, P], E [f(x) − f(x_a)]²
 
     @property
     def bound(self) -> np.ndarray:
-        """[N, P, K], the lemma: with L = ε E[…]², the probability is below 1/ε = E[…]²/L."""
+        """[N, P, K], the lemma's bound: with L = ε E[…]², the probability is below 1/ε = E[…]²/L."""
         return np.clip(self.expected_square[:, :, None] / self.thresholds, 0.0, 1.0)
 
 
@@ -49,15 +49,15 @@ def insensitivity(
     P([f(x) − f(x_a)]² > L) over both f and x_a ~ p(x_a | x), and the bound of the lemma beside it.
 
     Given x_a, the difference d = f(x) − f(x_a) is Gaussian, so its tail is exact, and only x_a is drawn. Its moments
-    come from two independent sets of draws, each the same for x and x_a: the mean from both, E d² from products of one
-    with the other, which are unbiased however few the draws are. Under the prior the kernel is scaled to k(x, x) = 1 as
-    in the appendix, since without that a constant f would be the least sensitive of all.
+    come from two independent sets of draws, each the same for x and x_a: the mean from both, and E d² from products of
+    one with the other, which are unbiased for any number of draws. Under the prior the kernel is scaled to k(x, x) = 1
+    as in the appendix: otherwise f would seem insensitive just by being small.
 
     :param X: [N, D]
     :param thresholds: [K], values of L, each more than 0.
     :param view: ``"prior"`` (f ~ GP(0, k_f), scaled) or ``"posterior"`` (f ~ q).
-    :param draws: how many x_a for each input.
-    :param samples: draws from the orbit behind each value of f, where the orbit is not finite; even.
+    :param draws: number of x_a for each input.
+    :param samples: draws from the orbit for each value of f, unless the orbit is finite; an even number.
     """
     checks.instance("model", model, InvariantSVGP)
     checks.one_of("view", view, VIEWS)
@@ -74,8 +74,8 @@ def insensitivity(
     moved = model.kernel.orbit.sample(X, 1, draws, split(start, 0))[:, 0]
     if moved.shape[-1] != X.shape[-1]:
         raise ValueError(
-            f"{type(model.kernel.orbit).__name__} leads to another space, where f has no values to compare; make the "
-            "patches part of the base kernel"
+            f"{type(model.kernel.orbit).__name__} maps to another space than that of f's inputs, so f has no values "
+            "there to compare; make the patches part of the base kernel"
         )
     first, second = tf.repeat(X, draws, axis=0), tf.reshape(moved, [N * draws, -1])
     measure = _prior_moments if view == "prior" else _posterior_moments

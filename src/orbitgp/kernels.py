@@ -1,7 +1,7 @@
 """
 The kernel of a function averaged over an orbit, and its closed forms: finite orbits, and Gaussian noise under an RBF.
 
-A pair (orbit, base kernel) with a closed form of its own takes part by registering with the dispatchers below.
+To add a closed form for an orbit and a base kernel, register it with the dispatchers below.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _square_distances(X: tf.Tensor, X2: tf.Tensor) -> tf.Tensor:
 @orbit_Kfu.register(GaussianNoise, SquaredExponential, object, object)
 @check_shapes("X: [N, D]", "Z: [M, D]", "return: [N, M]")
 def _noise_Kfu(orbit: GaussianNoise, base: SquaredExponential, X: TensorType, Z: TensorType) -> tf.Tensor:
-    """One of the two points is noisy."""
+    """E_a k_g(x_a, z): only x is noisy."""
     orbit.check_length(tf.convert_to_tensor(X))
     return _convolved(base, tf.square(orbit.scale), X, Z)
 
@@ -77,7 +77,7 @@ def _noise_Kfu(orbit: GaussianNoise, base: SquaredExponential, X: TensorType, Z:
 @orbit_Kff.register(GaussianNoise, SquaredExponential, object, object)
 @check_shapes("X: [N, D]", "X2: [N2, D]", "return: [N, N2]")
 def _noise_Kff(orbit: GaussianNoise, base: SquaredExponential, X: TensorType, X2: TensorType) -> tf.Tensor:
-    """Both points are noisy, independently, also where x = x'."""
+    """E_a E_a' k_g(x_a, x'_a'): both points have independent noise, even where x = x'."""
     orbit.check_length(tf.convert_to_tensor(X))
     return _convolved(base, 2 * tf.square(orbit.scale), X, X2)
 
@@ -85,7 +85,7 @@ def _noise_Kff(orbit: GaussianNoise, base: SquaredExponential, X: TensorType, X2
 @orbit_Kff_diag.register(GaussianNoise, SquaredExponential, object)
 @check_shapes("X: [N, D]", "return: [N]")
 def _noise_Kff_diag(orbit: GaussianNoise, base: SquaredExponential, X: TensorType) -> tf.Tensor:
-    """The same number for every input."""
+    """k_ff(x, x), the same for every input."""
     X = tf.convert_to_tensor(X)
     one = _noise_Kff(orbit, base, X[:1], X[:1])
     return tf.repeat(one[:, 0], tf.shape(X)[0])
@@ -95,10 +95,10 @@ class Invariant(Kernel):
     """
     k_f(x, x') = E_a E_a' k_g(x_a, x'_a'), the covariance of f(x) = E_a g(x_a) under g ~ GP(0, k_g).
 
-    Where the average is exact this is a kernel like any other of GPflow's, in GPR
-    or SVGP. For other orbits it names the model, and :class:`orbitgp.models.InvariantSVGP` estimates what it needs.
+    If the average has a closed form, this works like any GPflow kernel, in GPR or SVGP. For other orbits it only
+    defines the model, and :class:`orbitgp.models.InvariantSVGP` estimates what it needs.
 
-    The base kernel may average over a finite orbit itself, ``Invariant(Invariant(k, Patches(…)), Affine(…))``, and it
+    The base kernel may itself average over a finite orbit, ``Invariant(Invariant(k, Patches(…)), Affine(…))``, and it
     may be a sum: f(x) = E_a Σ_c E_p g_c(x_a,p), all processes under the same draws a.
     """
 
@@ -118,7 +118,7 @@ class Invariant(Kernel):
 
     @inherit_check_shapes
     def K(self, X: TensorType, X2: TensorType | None = None) -> tf.Tensor:
-        """[…, N, D], [… 2, N2, D] → […, N, … 2, N2]"""
+        """The covariance of f: […, N, D], [… 2, N2, D] → […, N, … 2, N2]"""
         X = tf.convert_to_tensor(X)
         if X2 is None and X.shape.rank > 2:  # each matrix with itself
             return tf.map_fn(self.K, X)
@@ -128,7 +128,7 @@ class Invariant(Kernel):
 
     @inherit_check_shapes
     def K_diag(self, X: TensorType) -> tf.Tensor:
-        """[…, N, D] → […, N]"""
+        """The variance of f: […, N, D] → […, N]"""
         X = tf.convert_to_tensor(X)
         return tf.reshape(orbit_Kff_diag(self.orbit, self.base, _as_rows(X)), tf.shape(X)[:-1])
 
@@ -136,7 +136,7 @@ class Invariant(Kernel):
 @orbit_Kfu.register(FiniteOrbit, Invariant, object, object)
 @check_shapes("X: [N, D]", "Z: [M, E]", "return: [N, M]")
 def _nested_Kfu(orbit: FiniteOrbit, base: Invariant, X: TensorType, Z: TensorType) -> tf.Tensor:
-    """Z are points of the innermost function, which no orbit transforms."""
+    """Z are inputs of the innermost function; no orbit transforms them."""
     Kpu = orbit_Kfu(base.orbit, base.base, _as_rows(orbit.full(X)), Z)
     return tf.reduce_mean(tf.reshape(Kpu, [-1, orbit.order, tf.shape(Kpu)[1]]), axis=1)
 
@@ -144,8 +144,7 @@ def _nested_Kfu(orbit: FiniteOrbit, base: Invariant, X: TensorType, Z: TensorTyp
 def innermost(kernel: Kernel) -> tuple[Kernel, tuple[FiniteOrbit, ...]]:
     """
     :param kernel: the base kernel of an :class:`Invariant`, or a part of it.
-    :return: the kernel of the function that is averaged in the end, and the finite orbits that lead to its points, in
-        the order in which they act.
+    :return: the innermost base kernel, and the finite orbits around it, in the order in which they act on inputs.
     """
     orbits: list[FiniteOrbit] = []
     while isinstance(kernel, Invariant):

@@ -47,21 +47,21 @@ COVARIANCES = ("shared", "per_output")
 @dataclass(frozen=True)
 class Quadratic:
     """
-    The bound as a function of q alone, q(v_p) = N(m_p, S_p) in whitened terms, before the KL divergence:
-    constant + Σ_p (linear_pᵀ m_p − ½ m_pᵀ precision_p m_p − ½ tr precision_p S_p). Its best q is known in closed form.
+    The bound before the KL divergence, as a function of q alone. For q(v_p) = N(m_p, S_p) in whitened terms it is
+    constant + Σ_p (linear_pᵀ m_p − ½ m_pᵀ precision_p m_p − ½ tr precision_p S_p). The best q has a closed form.
 
-    The leading axis of matrices is 1 where all outputs have the same, P where each has its own.
+    The leading axis of matrices is 1 if all outputs share them, P if each has its own.
     """
 
     linear: tf.Tensor  #: [M, P]
     precision: tf.Tensor  #: [1 or P, M, M]; an unbiased estimate, so in a small batch it need not be positive
     constant: tf.Tensor  #: []
-    ceiling: tf.Tensor  #: as ``precision``; each group paired with itself alone: positive, never below it, biased
+    ceiling: tf.Tensor  #: [1 or P, M, M]; a biased estimate of ``precision`` that is positive and never below it
 
     def __call__(self, mean: tf.Tensor, covariance: tf.Tensor) -> tf.Tensor:
         """
-        :param mean: [M, P]
-        :param covariance: [1 or P, M, M]
+        :param mean: [M, P] m
+        :param covariance: [1 or P, M, M] S
         """
         traces = tf.reduce_sum(self.precision * covariance, axis=[1, 2])  # [1 or P]
         fit = tf.reduce_sum(mean * (self.linear - 0.5 * times_each(self.precision, mean)))
@@ -69,15 +69,15 @@ class Quadratic:
 
 
 class SharedRoot(Parameter):
-    """q_sqrt [1, M, M] of a q whose outputs, several of them, all have the same covariance."""
+    """The parameter q_sqrt [1, M, M] of a model whose outputs, two or more, share one covariance of q."""
 
 
 @register_get_shape(SharedRoot)
 def _refuse_shared_root(shaped: SharedRoot, context: Any) -> Any:
-    """GPflow's own functions of q_sqrt, its ``NaturalGradient`` among them, want a covariance for each output."""
+    """GPflow's own functions of q_sqrt, such as ``NaturalGradient``, need a covariance for each output."""
     raise ValueError(
-        f"this q_sqrt, {list(shaped.shape)}, is one covariance for all outputs, and GPflow wants one for each; make "
-        'the model with covariance="per_output", or train it by orbitgp.fit, which takes natural steps with one'
+        f"this q_sqrt, {list(shaped.shape)}, is one covariance for all outputs, and GPflow needs one for each; make "
+        'the model with covariance="per_output", or train it with orbitgp.fit, whose natural steps need only one'
     )
 
 
@@ -87,7 +87,7 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
 
     The bound needs k_fu and k_ff only through terms that :mod:`orbitgp.schemes` estimates without bias from draws
     of the orbit; k_uu and the KL divergence are exact. Orbit and kernel parameters are learned by gradients through
-    the draws. ``elbo`` draws anew at each call, or from a seed that is passed; predictions are deterministic.
+    the draws. ``elbo`` has new draws at each call, unless a seed is passed; predictions are deterministic.
     """
 
     def __init__(
@@ -114,29 +114,28 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         """
         :param kernel: base kernel and orbit.
         :param likelihood: one that :func:`orbitgp.likelihoods.expected_log_density` knows.
-        :param inducing_variable: points of g, or an array Z [M, D] of them;
-            :class:`orbitgp.inducing.SumPoints` of a sum of processes.
+        :param inducing_variable: inducing points of g, or an array Z [M, D] of them;
+            :class:`orbitgp.inducing.SumPoints` for a sum of processes.
         :param mean_function: m(x), which should be invariant itself; zero if None.
         :param num_latent_gps: P, the number of outputs; all have the same kernel.
-        :param q_mu: [M, P] a first mean of q; zero if None.
-        :param q_sqrt: [1, M, M] or [P, M, M] a first root of its covariance; the identity if None.
-        :param num_data: N, if ``elbo`` gets minibatches.
+        :param q_mu: [M, P] initial mean of q; zero if None.
+        :param q_sqrt: [1, M, M] or [P, M, M] initial Cholesky factor of its covariance; the identity if None.
+        :param num_data: N, the size of the whole data, if ``elbo`` gets minibatches.
         :param scheme: how to draw from the orbit; two Sobol groups of eight by default.
         :param covariance: ``"shared"``: one covariance of q(u) for all outputs, which loses nothing with a Gaussian
             likelihood of one noise variance; ``"per_output"``: one for each, which a likelihood of several classes
-            needs for natural steps. As ``q_sqrt`` has it, or else shared.
+            needs for natural steps. If None, as in ``q_sqrt``, or else shared.
         :param whiten: whether q is over v with u = L v, L Lᵀ = k_uu.
         :param precision: ``"float64"``, or ``"mixed"``: the orbit and the base kernel between draws and Z in float32,
             k_uu, its factor and all solves in float64. It turns TensorFloat-32 off in this process.
-        :param block: how many inputs are worked on at a time, None for all: the batch's draws and kernel stay in memory
-            for the gradient, but not what is computed on the way, for some more time
-            (benchmarks/step.md).
-        :param compiled: whether XLA compiles a training step from the draws to the terms of the bound (not the
-            factorisations, which it makes slower): fewer and larger operations, for a longer start. Inputs are data
-            then, with no derivative by them. Not together with ``block``.
+        :param block: number of inputs processed at a time; None for the whole batch. A block saves the memory of
+            intermediate results, but not of draws and kernel values, which the gradient needs (benchmarks/step.md).
+        :param compiled: whether XLA compiles a training step from the draws to the terms of the bound, without the
+            factorisations, which it makes slower. There are fewer and larger operations then, a longer start, and no
+            gradient with respect to inputs. Excludes ``block``.
         :param jitter: added to the diagonal of k_uu; GPflow's default if None. It is a variable, ``model.jitter``.
-        :param prediction_samples: draws for each input in predictions, unless these say otherwise.
-        :param seed: decides all draws.
+        :param prediction_samples: default number of draws for each input in predictions.
+        :param seed: seed of all draws.
         """
         checks.instance("kernel", kernel, Invariant)
         checks.instance("likelihood", likelihood, Likelihood)
@@ -155,10 +154,10 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         self.block = None if block is None else checks.integer("block", block, least=1)
         if compiled and block is not None:
             raise ValueError(
-                "compiled=True works on the whole batch, since XLA cannot leave a loop's results; drop block"
+                "compiled=True needs the whole batch at once, since XLA cannot return a loop's results; leave out block"
             )
         self.compiled = compiled
-        self._draw_kernels()  # refuses now what it would refuse in the first step
+        self._draw_kernels()  # raises errors now instead of in the first step
         self.prediction_samples = checks.integer("prediction_samples", prediction_samples, least=1)
         self.seed = checks.integer("seed", seed, least=0)
 
@@ -189,8 +188,8 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         """
         An unbiased estimate of the evidence lower bound; exact under :class:`orbitgp.schemes.FullOrbit`.
 
-        :param data: (X, Y), (X, Y, index) with the rows' numbers [N] in the whole data, or (X, Y, index, weight) with
-            how many times each row counts [N].
+        :param data: (X, Y), (X, Y, index) or (X, Y, index, weight): ``index`` [N] has the rows' numbers in the whole
+            data, ``weight`` [N] how many times each row counts.
         :param seed: [2] integers that decide the draws; None for new ones at each call.
         """
         batch = self._batch(data)
@@ -207,12 +206,12 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         self, data: Any, seed: TensorType, *, W: tf.Tensor | None = None, within_xla: bool = False
     ) -> Quadratic:
         """
-        What :meth:`elbo` says of these data with this seed, for every q at once.
+        The estimate of :meth:`elbo` for this data and seed, before the KL divergence, as a function of q.
 
-        :param data: and
-        :param seed: as in :meth:`elbo`.
-        :param W: [M, M] the inverse of k_uu's Cholesky factor, if it is there already.
-        :param within_xla: whether the caller is compiled itself, so that nothing of this need be.
+        :param data: as in :meth:`elbo`.
+        :param seed: [2] integers that decide the draws.
+        :param W: [M, M] the inverse of k_uu's Cholesky factor; computed if None.
+        :param within_xla: whether XLA compiles the caller, so that nothing is compiled here.
         """
         if not self.whiten:
             raise ValueError("the bound as a function of q is in whitened terms: make the model with whiten=True")
@@ -221,8 +220,8 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         sites = quadratic_sites(self.likelihood, batch, lambda: self._moments(batch.X, W, split(seed, 1), within_xla))
         if sites.precision.shape[-1] > self.q_sqrt.shape[0]:
             raise ValueError(
-                f"{type(self.likelihood).__name__} with {self.num_latent_gps} outputs has a precision for each of "
-                "them, and no single covariance of q is the best for all; make the model with "
+                f"{type(self.likelihood).__name__} with {self.num_latent_gps} outputs has a site precision for each "
+                "of them, so no single covariance of q is the best for all; make the model with "
                 'covariance="per_output"'
             )
         sites = sites.of_remainder(self._mean_at(batch.X))
@@ -233,17 +232,17 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
 
     @check_shapes("return: [M, P]")
     def mean_weights(self) -> tf.Tensor:
-        """What k_fu is multiplied with for the posterior mean of f."""
+        """k_uu⁻¹ E u: the posterior mean of f is k_fu times this, plus m(x)."""
         W = whitener(self.Kuu())
         return tf.matmul(W, self.q_mu if self.whiten else tf.matmul(W, self.q_mu), transpose_a=True)
 
     @check_shapes("X: [N, D]", "weights: [M, P]", "return: [N, P]")
     def mean_estimates(self, X: TensorType, weights: tf.Tensor, seed: TensorType) -> tf.Tensor:
         """
-        Unbiased estimates of the posterior mean of f, by as many draws as the scheme of training has.
+        Unbiased estimates of the posterior mean of f, by the scheme of training.
 
         :param X: [N, D]
-        :param weights: :meth:`mean_weights`, which are the same for all X.
+        :param weights: :meth:`mean_weights`, computed once for all X.
         :param seed: [2] integers that decide the draws.
         """
         X = tf.cast(X, self.compute_dtype)
@@ -255,7 +254,7 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         return self._prior_kl(whitener(self.Kuu()))
 
     def posterior(self) -> InvariantPosterior:
-        """What the model predicts as it is now, with k_uu factorised once: for many predictions of one model."""
+        """The posterior of the model as it is now, with k_uu factorised once for many predictions."""
         return InvariantPosterior(
             self.kernel,
             self.inducing_variable,
@@ -275,7 +274,7 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False, **sampling: Any
     ) -> MeanAndVariance:
         """
-        Mean and variance of f, which is averaged over the same draws at every input: see :class:`InvariantPosterior`.
+        Mean and variance of f, averaged over the same draws at every input: see :class:`InvariantPosterior`.
 
         :param Xnew: [N, D]
         :param sampling: ``samples`` and ``seed``, as in :meth:`InvariantPosterior.draw`.
@@ -301,7 +300,7 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         """
         :param data: (X, Y), new inputs and targets.
         :param sampling: ``samples`` and ``seed`` as in :meth:`predict_f`.
-        :return: [N], log p(y | data so far), summed over outputs.
+        :return: [N], the log predictive density of each target, summed over outputs.
         """
         if full_cov or full_output_cov:
             raise ValueError("predict_log_density treats each target by itself; it has no full covariance")
@@ -324,7 +323,7 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         return Batch(tf.cast(X, self.compute_dtype), Y, index, weight)
 
     def _scale(self, batch: Batch) -> tf.Tensor:
-        """How many data stand behind each of the batch."""
+        """N over the batch size: the factor from a sum over the batch to one over the whole data."""
         size = tf.cast(tf.shape(batch.Y)[0], batch.Y.dtype)
         return tf.ones_like(size) if self.num_data is None else self.num_data / size
 
@@ -332,15 +331,15 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         return tf.stack([tf.constant(self.seed, tf.int64), self._draws.assign_add(1)])
 
     def Kuu(self) -> tf.Tensor:
-        """[M, M], the prior covariance of u, with the jitter that the model has."""
+        """[M, M], the prior covariance of u, with the model's jitter."""
         return Kuu(self.inducing_variable, self.kernel, jitter=self.jitter)
 
     def _moments(self, X: tf.Tensor, W: tf.Tensor, seed: tf.Tensor, within_xla: bool = False) -> Moments:
         """
-        Estimates for each input, by the weights of the scheme.
+        Unbiased estimates of the moments of q(f) at each input.
 
         :param X: [N, D]
-        :param W: [M, M], what whitens u.
+        :param W: [M, M], L⁻¹ with k_uu = L Lᵀ.
         """
         weights = self.scheme.weights(self.kernel.orbit)
         k_ff, Kfu = self._training_averages(X, self.scheme, seed, within_xla)
@@ -361,9 +360,9 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         averages = self._compiled_averages if self.compiled and not within_xla else self._orbit_averages
         return averages(tf.stop_gradient(X) if self.compiled else X, scheme, seed)
 
-    # Methods, so that a copy of the model has compiled functions of its own. Inputs are data in them: a compiled
-    # function has the derivatives by all of its arguments, wanted or not, and that by images would add up every pixel
-    # of every draw.
+    # Methods, so that a copy of the model has its own compiled functions. Gradients stop at the inputs: a compiled
+    # function computes those of all its arguments, wanted or not, and that of images would sum every pixel of every
+    # draw.
 
     @tf.function(jit_compile=True, autograph=False)
     def _compiled_averages(self, X: tf.Tensor, scheme: Scheme, seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -395,9 +394,9 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
     ) -> tuple[tf.Tensor, ...]:
         """
         :param X: [N, D]
-        :param sites: of each input, with one precision for all outputs or one for each.
-        :param W: [M, M], what whitens u.
-        :return: the fields of :class:`Quadratic`, of these inputs alone.
+        :param sites: sites of each input, with one precision for all outputs or one for each.
+        :param W: [M, M], L⁻¹ with k_uu = L Lᵀ.
+        :return: the fields of :class:`Quadratic` for these inputs alone.
         """
         weights = scheme.weights(self.kernel.orbit)
         k_ff, Kfu = self._orbit_averages(X, scheme, seed)
@@ -415,7 +414,7 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         return draw_kernels(self.inducing_variable, self.kernel, self.compute_dtype, product)
 
     def _explained_variance(self, phi: tf.Tensor, columns: tf.Tensor, groups: int, weights: PairWeights) -> tf.Tensor:
-        """‖Tᵀc̄‖² − ‖φ̄‖², [N, 1] or [N, P]"""
+        """Estimates ‖Tᵀc̄‖² − ‖φ̄‖², the posterior variance of f less the prior one: [N, 1] or [N, P]."""
 
         def square_norm(vectors: tf.Tensor) -> tf.Tensor:  # [M, N G] → [N]
             by_group = tf.reshape(tf.transpose(vectors), [-1, groups, vectors.shape[0]])

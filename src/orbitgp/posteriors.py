@@ -1,4 +1,4 @@
-"""What a model predicts: the posterior of averages over draws from the orbit."""
+"""Predictions: the posterior of averages over draws from the orbit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from orbitgp.inducing import Points, draw_kernels
 from orbitgp.kernels import Invariant
 from orbitgp.schemes import Scheme
 
-PREDICTED_TOGETHER = 256  # inputs: all draws of a test set would not fit into memory
+PREDICTED_TOGETHER = 256  # inputs at a time: all draws of a test set would not fit into memory
 
 
 class InvariantPosterior(Module):
@@ -22,9 +22,9 @@ class InvariantPosterior(Module):
     The posterior of a model as it is now, with k_uu factorised once for all predictions.
 
     f(x) = E_a g(x_a) is predicted by f̂(x) = (1/S) Σ_s g(t(x, u_s)) with **one** set of uniforms u_1 … u_S for all
-    inputs. So f̂ is a function of x, alone or in a batch, its covariances are those of one process, and f̂(x) − f̂(x) is
-    zero. Its mean is unbiased for that of f over the choice of u; its variance is never negative, and above that of f
-    by a term that falls with S. With a finite orbit under a finite scheme, both are exact.
+    inputs. So f̂(x) does not depend on the batch that x is in, covariances are those of one process, and f̂(x) − f̂(x) is
+    zero. Over the choice of u, the mean of f̂ is unbiased for that of f; its variance is never negative, and above that
+    of f by a term that falls with S. If the scheme lists a finite orbit, both are exact.
     """
 
     def __init__(
@@ -44,12 +44,12 @@ class InvariantPosterior(Module):
     ) -> None:
         """
         :param inducing_variable: M points of g.
-        :param Kuu: [M, M]
-        :param q_mu: [M, P]
-        :param q_sqrt: [1 or P, M, M]
-        :param samples: S, where a prediction does not say otherwise.
-        :param seed: decides u, likewise.
-        :param dtype: in which the orbit and the base kernel are evaluated.
+        :param Kuu: [M, M], their prior covariance.
+        :param q_mu: [M, P], the mean of q.
+        :param q_sqrt: [1 or P, M, M], the Cholesky factor of its covariance.
+        :param samples: default of S.
+        :param seed: default seed of u.
+        :param dtype: floating type in which the orbit and the base kernel are evaluated.
         """
         super().__init__()
         self._orbit, self._scheme, self._shift = kernel.orbit, scheme, mean_function
@@ -64,8 +64,8 @@ class InvariantPosterior(Module):
         """
         :param X: [N, D]
         :param samples: S; the model's ``prediction_samples`` if None.
-        :param seed: [2] integers that decide u; fixed if None, so that predictions do not change by themselves.
-        :return: [N, S, E], t(x, u_s): the points whose average stands for the orbit's.
+        :param seed: [2] integers that decide u; fixed if None, so that a repeated prediction is the same.
+        :return: [N, S, E], the points t(x, u_s) over which g is averaged.
         """
         samples = self._samples if samples is None else checks.integer("samples", samples, least=1)
         seed = tf.constant([self._seed, -1]) if seed is None else tf.convert_to_tensor(seed)
@@ -78,7 +78,7 @@ class InvariantPosterior(Module):
 
         :param drawn: [N, G, n, D], for each input G groups of n points.
         :param weights: [K, G]
-        :return: their means [N, K, P], and their covariances [N, K, K, Q], Q = 1 where all outputs have the same.
+        :return: their means [N, K, P], and their covariances [N, K, K, Q], Q = 1 if all outputs share them, else P.
         """
         weights = tf.convert_to_tensor(weights)
         Kaa, Kfu = (tf.cast(part, weights.dtype) for part in self._kernels(drawn))
@@ -90,7 +90,7 @@ class InvariantPosterior(Module):
 
     @check_shapes("drawn: [N, G, n, D]", "return: [N, G, G]")
     def prior_covariance(self, drawn: TensorType) -> tf.Tensor:
-        """Of the averages ḡ_g = mean_n g(x_gn) of each input, before any data."""
+        """Prior covariance of the averages ḡ_g = mean_n g(x_gn), for each input."""
         return _between_groups(self._kernels(drawn)[0], drawn)
 
     def predict_f(
@@ -104,9 +104,9 @@ class InvariantPosterior(Module):
     ) -> MeanAndVariance:
         """
         :param Xnew: [N, D]
-        :param samples: and
+        :param samples: S, as in :meth:`draw`.
         :param seed: as in :meth:`draw`.
-        :return: mean [N, P] and variance [N, P], of f̂; with ``full_cov`` [P, N, N], and so on as GPflow has it.
+        :return: mean and variance of f̂, each [N, P]; full covariances have GPflow's shapes, such as [P, N, N].
         """
         predict = self._joint if full_cov else self._marginal
         mean, variance = predict(tf.convert_to_tensor(Xnew), samples, seed)
@@ -118,11 +118,11 @@ class InvariantPosterior(Module):
         self, X: TensorType, X2: TensorType, *, samples: int | None = None, seed: TensorType | None = None
     ) -> MeanAndVariance:
         """
-        Posterior mean and variance of f̂(x) − f̂(x'), row by row: how far the model tells x' from x. Zero for x = x'.
+        Posterior mean and variance of f̂(x) − f̂(x') for each pair of rows, each [N, P]; zero for x = x'.
 
-        :param X: [N, D]
-        :param X2: [N, D]
-        :param samples: and
+        :param X: [N, D] x
+        :param X2: [N, D] x'
+        :param samples: S, as in :meth:`draw`.
         :param seed: as in :meth:`draw`.
         """
 

@@ -6,8 +6,8 @@ independent: μ², ‖φ̄‖², ‖Tᵀφ̄‖² and k_ff. From values :math:`v
 
 .. math:: \hat I = \sum_{g, g'} w_{gg'} \, v_g v_{g'}
 
-is unbiased when the weights take the pairs that are independent, or correct for those that are not. There are only
-two different weights: one for a group with itself and one for two different groups.
+is unbiased if only independent pairs have weight, or if the weights correct for dependence. There are only two
+different weights: one for a group with itself and one for two different groups.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from orbitgp.orbits import SAMPLERS, FiniteOrbit, Orbit
 
 @dataclass(frozen=True)
 class PairWeights:
-    """w_gg (``same``) and w_gg' for g ≠ g' (``different``)."""
+    """Weights of a group with itself, w_gg (``same``), and of two groups, w_gg' for g ≠ g' (``different``)."""
 
     same: float
     different: float
@@ -43,8 +43,8 @@ def independent_pairs(groups: int) -> PairWeights:
 
 def distinct_pairs(order: int, count: int) -> PairWeights:
     """
-    ``count`` = M distinct points of an orbit of ``order`` = P (appendix B.1, in the convention of means): the
-    weights P(P−1)/(M(M−1)) and, on the diagonal, P/M, both divided by P².
+    Weights for M = ``count`` distinct points of an orbit of P = ``order``: P(P−1)/(M(M−1)) and, on the diagonal, P/M
+    (appendix B.1), both divided by P², since f is a mean here and not a sum.
     """
     checks.integer("order", order, least=1)
     checks.integer("count", count, least=min(2, order), most=order)
@@ -54,7 +54,7 @@ def distinct_pairs(order: int, count: int) -> PairWeights:
 
 
 def all_pairs(groups: int) -> PairWeights:
-    """Every pair alike, 1/G²: right when the groups together are the whole orbit, each point once."""
+    """Equal weights 1/G²: right if the groups together are the whole orbit, each point once."""
     checks.integer("groups", groups, least=1)
     return PairWeights(same=1.0 / groups**2, different=1.0 / groups**2)
 
@@ -70,7 +70,7 @@ def square_of_average(values: TensorType, weights: PairWeights) -> tf.Tensor:
     """
     Estimates (E_a v(x_a))² for each column: w_different (Σ_g v_g)² + (w_same − w_different) Σ_g v_g².
 
-    The estimate of a square can be negative. It enters the bound linearly, so it must be left so.
+    The estimate can be negative. It enters the bound linearly, so clipping it would bias the bound.
 
     :param values: [N, G, K] averages over each group.
     :return: [N, K]
@@ -93,8 +93,8 @@ def outer_of_average(values: TensorType, scale: TensorType, weights: PairWeights
 
     :param values: [K, N, G] averages over each group.
     :param scale: [N, Q] s.
-    :return: the estimates, [Q, K, K]; and their ceilings Σ_n s_nq (1/G) Σ_g v_ng v_ngᵀ, each group paired with itself
-        alone, positive, biased, and without a derivative.
+    :return: the estimates, [Q, K, K]; and their ceilings Σ_n s_nq (1/G) Σ_g v_ng v_ngᵀ, which pair each group with
+        itself only: positive, never below the estimates, biased, and without a gradient.
     """
     values, scale = tf.convert_to_tensor(values), tf.convert_to_tensor(scale)
 
@@ -151,13 +151,13 @@ class Scheme(abc.ABC):
         """
         :param X: [N, D]
         :param seed: [2] integers.
-        :return: [N, groups, size, E], points of the space that the orbit leads to.
+        :return: [N, groups, size, E], transformed inputs.
         """
 
     @property
     @abc.abstractmethod
     def group_count(self) -> int:
-        """How many groups :meth:`draw` makes."""
+        """Number of groups that :meth:`draw` makes."""
 
     @abc.abstractmethod
     def weights(self, orbit: Orbit) -> PairWeights:
@@ -171,8 +171,11 @@ class Scheme(abc.ABC):
     @check_shapes("X: [N, D]", "return: [N, S, E]")
     def draw_for_prediction(self, orbit: Orbit, X: TensorType, samples: int, seed: TensorType) -> tf.Tensor:
         """
-        :param samples: how many draws, where the orbit cannot be listed.
-        :return: [N, S, E], points whose plain average stands for the orbit's; at every input the same transformations.
+        Transformed inputs whose plain average is that over the orbit, or an estimate of it. The transformations are the
+        same at every input.
+
+        :param samples: number of draws, unless the scheme lists the orbit.
+        :return: [N, S, E]
         """
 
 
@@ -189,7 +192,7 @@ class Groups(Scheme):
     size: int = 8
     sampler: str = "sobol"
     shared: bool = (
-        False  #: one set of draws for all inputs of a batch: as unbiased, but their noise does not average out
+        False  #: the same draws for all inputs of a batch: as unbiased, but noise does not average out over inputs
     )
 
     def __post_init__(self) -> None:
@@ -203,7 +206,7 @@ class Groups(Scheme):
 
     @property
     def group_count(self) -> int:
-        """As asked for."""
+        """Number of independent groups."""
         return self.groups
 
     def weights(self, orbit: Orbit) -> PairWeights:
@@ -211,7 +214,7 @@ class Groups(Scheme):
         return independent_pairs(self.groups)
 
     def check(self, orbit: Orbit) -> None:
-        """Any orbit can be drawn from."""
+        """Accepts any orbit."""
 
     def draw_for_prediction(self, orbit: Orbit, X: TensorType, samples: int, seed: TensorType) -> tf.Tensor:
         """``samples`` draws by the scheme's sampler, made of the same uniforms at every input."""
@@ -223,7 +226,7 @@ def paper_scheme(samples: int, shared: bool = False) -> Groups:
     """
     The paper's estimator: S independent draws, each a group of its own, all pairs s ≠ s'.
 
-    :param samples: S.
+    :param samples: S, the number of draws.
     :param shared: whether all inputs of a batch have the same draws, as in the authors' released code.
     """
     checks.integer("samples", samples, least=2)
@@ -240,7 +243,7 @@ class FullOrbit(Scheme):
 
     @property
     def group_count(self) -> int:
-        """One, of all points."""
+        """One group of all points."""
         return 1
 
     def weights(self, orbit: Orbit) -> PairWeights:
@@ -271,7 +274,7 @@ class WithoutReplacement(Scheme):
 
     @property
     def group_count(self) -> int:
-        """One for each point."""
+        """One group for each point."""
         return self.count
 
     def weights(self, orbit: Orbit) -> PairWeights:
@@ -284,7 +287,7 @@ class WithoutReplacement(Scheme):
         distinct_pairs(orbit.order, self.count)
 
     def draw_for_prediction(self, orbit: Orbit, X: TensorType, samples: int, seed: TensorType) -> tf.Tensor:
-        """The whole orbit: where it can be listed, a prediction need not guess."""
+        """The whole orbit, since it can be listed."""
         return orbit.full(X)
 
 

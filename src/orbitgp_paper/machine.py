@@ -10,23 +10,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-#: trainings at a time: with eight an H200 was seen to be busy; two more, a choice, for those that start or end
+#: trainings at a time: eight keep an H200 busy, and two more stand in for those that start or end
 MOST = 10
 
-#: of memory that a training may take, of the GPU and of the machine (`provenance.json` has what each took), in MB
+#: MB that a training may take of the GPU's memory and of the machine's (`provenance.json` has what each took)
 GPU_MEMORY, MEMORY = 7000, 3500
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """As the driver knows it."""
+    """A GPU as its driver describes it."""
 
     name: str
     free_mb: int
 
 
 def find_gpu() -> Gpu | None:
-    """The first one that is visible; None without a driver, or where CUDA_VISIBLE_DEVICES hides it."""
+    """The first visible GPU; None without a driver, or where CUDA_VISIBLE_DEVICES hides all."""
     if os.environ.get("CUDA_VISIBLE_DEVICES", "0") in ("", "-1") or shutil.which("nvidia-smi") is None:
         return None
     query = ["nvidia-smi", "--query-gpu=name,memory.free", "--format=csv,noheader,nounits"]
@@ -37,6 +37,8 @@ def find_gpu() -> Gpu | None:
 
 def trainings_at_a_time(gpu: Gpu, shared: bool) -> int:
     """
+    Number of trainings to run side by side.
+
     :param shared: whether the Multi-Process Service runs; without it trainings take turns, and several gain nothing.
     """
     if not shared:
@@ -48,9 +50,9 @@ def trainings_at_a_time(gpu: Gpu, shared: bool) -> int:
 @contextmanager
 def multi_process_service() -> Iterator[bool]:
     """
-    CUDA's, which lets several processes use a GPU side by side, started and stopped.
+    Starts and stops CUDA's Multi-Process Service, which lets several processes use a GPU side by side.
 
-    :return: whether it runs: it needs the driver's program, and the right to use it.
+    :return: whether it runs; it needs the driver's program and the permission to use it.
     """
     program = "nvidia-cuda-mps-control"
     if shutil.which(program) is None:

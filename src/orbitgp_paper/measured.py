@@ -1,4 +1,4 @@
-"""Numbers that are measured besides training, and the settings beside them, which know them by their sums."""
+"""Numbers that are measured besides training, and the settings beside them, which have their checksums."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ LINE = re.compile(r"^# sha256 ([0-9a-f]{64})  (\S+)$", flags=re.MULTILINE)
 
 def write_settings(path: Path, settings: Mapping[str, Any], *results: Path) -> None:
     """
-    Writes settings as YAML, after a comment with the sum of each file that was made from them. It is no part of the
-    settings, so that the workflow compares these alone.
+    Writes settings as YAML, after a comment with the checksum of each file that was made from them. The workflow
+    compares the settings without the comment.
 
     :param results: files beside ``path``.
     """
@@ -28,7 +28,7 @@ def write_settings(path: Path, settings: Mapping[str, Any], *results: Path) -> N
 
 
 def read(result: Path) -> Any:
-    """The frame or the arrays of a file that :func:`check` has nothing against."""
+    """The frame or the arrays of a file, after :func:`check`."""
     check(result)
     return files.read_npz(result) if result.suffix == ".npz" else read_table(result)
 
@@ -43,9 +43,9 @@ def check(*results: Path) -> None:
         own = result.with_suffix(".yaml")
         settings = own if own.is_file() else result.with_name("config.yaml")
         if not settings.is_file():
-            raise files.DamagedFile(f"{result} has no settings beside it, which would say what it should be")
+            raise files.DamagedFile(f"{result} has no settings beside it with its checksum")
         text = settings.read_text(encoding="utf-8", errors="replace")
         sums = {name: digest for digest, name in LINE.findall(text)}
         if result.name not in sums:
-            raise files.DamagedFile(f"{settings} does not say which file {result.name} should be")
+            raise files.DamagedFile(f"{settings} has no checksum of {result.name}")
         files.check_sums(result.parent, sums, settings)

@@ -1,4 +1,4 @@
-"""Digests of source code, by which the workflow sees that what made a result has changed. Loads no TensorFlow."""
+"""Digests of source code, by which the workflow sees which results the present code did not make. No TensorFlow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TRAINING = "orbitgp_paper.runs.train"
 
 def training_digest(*own: str) -> str:
     """
-    :param own: modules of the user's that a training needs; what they import of the user's is not looked at.
+    :param own: the user's own modules that a training needs; what these import is not followed.
     :return: a digest of all code that decides what a training ends with.
     """
     if not own:

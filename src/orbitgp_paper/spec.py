@@ -106,7 +106,7 @@ class OwnImages(_Dataset):
     """One's own images: in an .npz file with ``images`` and ``labels``, in idx files, or in a folder for each class."""
 
     kind: Literal["images"]
-    path: PathText = Field(description="An .npz file, an idx file of images, or a folder with a sub-folder a class.")
+    path: PathText = Field(description="An .npz file, an idx file of images, or a folder with one sub-folder a class.")
     labels: PathText | None = Field(None, description="The idx file of labels, for an idx file of images.")
     test_fraction: float = Field(0.2, gt=0, lt=1, description="Share to test on, if the file has no test set.")
     seed: Seed = Field(0, description="Seed of the split.")
@@ -116,7 +116,7 @@ Dataset = Annotated[MnistData | ParityData | RotatedData | OwnImages, Field(disc
 
 
 def parse_dataset(content: Mapping[str, Any]) -> Dataset:
-    """Checks a data set's settings, plain values with its ``kind`` among them."""
+    """Checks a data set's settings: plain values, including its ``kind``."""
     return TypeAdapter(Dataset).validate_python(content)
 
 
@@ -151,7 +151,7 @@ class RotationOrbit(_Learned):
 
     kind: Literal["rotation"]
     alpha: float = Field(ge=0, le=180, description="Largest angle, in degrees; where learning starts.")
-    transform: Literal["fold", "sigmoid"] = Field("fold", description="What keeps the angle within 0° and 180°.")
+    transform: Literal["fold", "sigmoid"] = Field("fold", description="How the angle is kept within 0° and 180°.")
 
     @model_validator(mode="after")
     def _no_sigmoid_at_its_ends(self) -> RotationOrbit:
@@ -209,8 +209,8 @@ class OwnOrbit(Block):
     """An orbit of one's own, made from the images' shape by a class or function that Python can import."""
 
     kind: Literal["own"]
-    path: ImportPath = Field(description="package.module:Class")
-    settings: dict[str, Setting] = Field({}, description="What it is given besides the shape, by name.")
+    path: ImportPath = Field(description="Import path of the class or function: package.module:Class.")
+    settings: dict[str, Setting] = Field({}, description="Its arguments besides the shape, by name.")
 
 
 class ComposedOrbit(Block):
@@ -235,7 +235,7 @@ Orbit = Annotated[
 
 
 def own_modules(orbit: Orbit) -> list[str]:
-    """Modules of the user's that an orbit is made by."""
+    """The user's own modules that an orbit needs."""
     if isinstance(orbit, ComposedOrbit):
         return [module for part in orbit.parts for module in own_modules(part)]
     return [orbit.path.partition(":")[0]] if isinstance(orbit, OwnOrbit) else []
@@ -253,14 +253,16 @@ class GaussianLikelihood(Block):
     """Gaussian noise on one-hot labels."""
 
     kind: Literal["gaussian"] = "gaussian"
-    variance: float = Field(0.02, gt=1e-6, le=1000, description="Variance of the noise, at the start.")
+    variance: float = Field(0.02, gt=1e-6, le=1000, description="Initial variance of the noise.")
 
 
 class TiltedLikelihood(Block):
     """A likelihood whose bound has local parameters."""
 
     kind: str
-    tilt: Literal["network", "table", "groups"] = Field(description="Source of the tilt; groups: independent draws.")
+    tilt: Literal["network", "table", "groups"] = Field(
+        description="Source of these parameters; groups: independent draws."
+    )
     hidden: List[Width] | None = Field(None, max_length=8, description="Widths of the network's hidden layers.")
 
     @model_validator(mode="after")
@@ -292,7 +294,7 @@ class DirichletLikelihood(Block):
     """Gaussian noise on labels of any number of classes, transformed as for Dirichlet probabilities."""
 
     kind: Literal["dirichlet"]
-    concentration: float = Field(0.001, ge=1e-6, le=1, description="What is added to 0 and 1 of one-hot labels.")
+    concentration: float = Field(0.001, ge=1e-6, le=1, description="Added to the zeros and ones of one-hot labels.")
 
 
 Likelihood = Annotated[
@@ -305,10 +307,12 @@ ONE_HOT = ("gaussian", "softmax", "logistic_softmax", "dirichlet")
 
 
 class Kernel(Block):
-    """The squared exponential kernel of g, at the start."""
+    """The squared exponential kernel of g."""
 
-    variance: Positive = Field(0.02, description="Variance of g, of which averaging over the orbit leaves f a part.")
-    lengthscale: Positive = Field(6.0, description="Length scale, in pixel values.")
+    variance: Positive = Field(
+        0.02, description="Initial variance of g; that of f, its average over the orbit, is smaller."
+    )
+    lengthscale: Positive = Field(6.0, description="Initial length scale, in pixel values.")
 
 
 class Component(Block):
@@ -318,13 +322,13 @@ class Component(Block):
     stride: int = Field(1, ge=1, le=4096, description="Pixels between patches.")
     location: bool = Field(True, description="Whether the kernel knows where a patch lies.")
     inducing: int = Field(ge=1, le=10_000, description="Number of inducing points.")
-    variance: Positive | None = Field(None, description="Variance of its g at the start; none: the kernel's.")
-    lengthscale: Positive | None = Field(None, description="Likewise, in pixel values; none: the kernel's, scaled.")
+    variance: Positive | None = Field(None, description="Initial variance of its g; none: the kernel's.")
+    lengthscale: Positive | None = Field(None, description="Initial length scale; none: the kernel's, less in patches.")
 
     @model_validator(mode="after")
     def _patches_have_strides(self) -> Component:
         if self.patch is None and (self.stride, self.location) != (1, True):
-            raise ValueError("stride and location are those of patches: give patch, their size, or leave them out")
+            raise ValueError("stride and location belong to patches: give patch, their size, or leave both out")
         return self
 
 
@@ -381,16 +385,16 @@ Scheme = Annotated[
 class Rates(Block):
     """Adam's learning rates, by group of parameters."""
 
-    inducing: Fraction = Field(0.004, description="Of the inducing points.")
-    kernel: Fraction = Field(0.006, description="Of the kernel's variance and length scale.")
-    likelihood: Fraction = Field(0.006, description="Of the likelihood: its noise variance, its network's weights.")
-    orbit: Fraction = Field(0.002, description="Of the orbit's parameters.")
+    inducing: Fraction = Field(0.004, description="Rate of the inducing points.")
+    kernel: Fraction = Field(0.006, description="Rate of the kernel's variance and length scale.")
+    likelihood: Fraction = Field(0.006, description="Rate of the noise variance, or of the tilt's network or table.")
+    orbit: Fraction = Field(0.002, description="Rate of the orbit's parameters.")
 
 
 class AdamRates(Rates):
     """Adam's learning rates, by group of parameters; q is one of them."""
 
-    variational: Fraction = Field(0.003, description="Of the mean and covariance of q.")
+    variational: Fraction = Field(0.003, description="Rate of the mean and covariance of q.")
 
 
 class NaturalSteps(Block):
@@ -398,7 +402,9 @@ class NaturalSteps(Block):
 
     first: float = Field(0.3, gt=0, le=1, description="Size of the first step.")
     last: float = Field(0.01, gt=0, le=1, description="Size of the last step.")
-    scale: Literal["ceiling", "precision"] = Field("ceiling", description="What the mean's step is scaled by.")
+    scale: Literal["ceiling", "precision"] = Field(
+        "ceiling", description="Scale of the mean's step: an upper bound of q's precision, or this precision."
+    )
 
     @model_validator(mode="after")
     def _not_growing(self) -> NaturalSteps:
@@ -410,10 +416,16 @@ class NaturalSteps(Block):
 class _Optimiser(Block):
     steps: Count = Field(description="Number of steps.")
     batch: Count = Field(description="Images in each step.")
-    batches: Literal["drawn", "shuffled", "hard"] = Field("drawn", description="hard: more of what is misclassified.")
-    inducing_scale: Literal["element", "row"] = Field("element", description="Adam's scale: for each pixel, or point.")
+    batches: Literal["drawn", "shuffled", "hard"] = Field(
+        "drawn",
+        description="drawn: at random, with replacement; shuffled: every image once in each epoch; hard: "
+        "importance-sampled, with more of the images that the model gets wrong.",
+    )
+    inducing_scale: Literal["element", "row"] = Field(
+        "element", description="Whether Adam scales steps for each pixel of an inducing point, or for each point."
+    )
     warmup: Fraction = Field(0.02, description="Share of the steps over which the rates rise from zero.")
-    floor: Fraction = Field(0.01, description="What the rates end with, as a share of themselves.")
+    floor: Fraction = Field(0.01, description="Final share of the learning rates.")
 
 
 class NaturalOptimiser(_Optimiser):
@@ -460,7 +472,7 @@ class Training(Block):
     scheme: Scheme = GroupScheme()
     precision: Literal["mixed", "float64"] = Field("mixed", description="mixed: kernel and warps in float32.")
     compile: bool = Field(True, description="Whether XLA compiles the bound; pays off on a GPU and for long trainings.")
-    jitter: float = Field(1e-6, gt=0, le=0.01, description="What is added to the diagonal of Kuu.")
+    jitter: float = Field(1e-6, gt=0, le=0.01, description="Added to the diagonal of Kuu.")
     optimiser: Optimiser
     final_pass: FinalPass = FinalPass()
     evaluation: Evaluation = Evaluation()
@@ -485,7 +497,7 @@ class RunSpec(Training):
 
     @model_validator(mode="after")
     def _blocks_fit(self) -> RunSpec:
-        """What the blocks ask of each other."""
+        """Checks that the blocks fit together."""
         data, scheme, points = self.dataset, self.scheme, orbit_points(self.orbit)
         fitting = {"parity": ("polya_gamma",), "images": (*ONE_HOT, "polya_gamma")}.get(data.kind, ONE_HOT)
         if self.likelihood.kind not in fitting:
@@ -518,7 +530,7 @@ class RunSpec(Training):
 
     def changed(self, **blocks: Any) -> RunSpec:
         """
-        :param blocks: what :func:`merge` puts over this, such as ``optimiser={"steps": 10}``.
+        :param blocks: changes, merged over this one by :func:`merge`, such as ``optimiser={"steps": 10}``.
         :return: another specification, checked.
         """
         return validate(RunSpec, merge(plain(self), blocks))

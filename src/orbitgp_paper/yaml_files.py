@@ -27,7 +27,7 @@ class ConfigError(Exception):
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML in which a key stands once only, and 1e-3 is a number; PyYAML takes the last, and reads 1e-3 as a word."""
+    """YAML that refuses duplicate keys, and reads 1e-3 as a number; PyYAML keeps the last key, and reads a word."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         keys = [self.construct_object(key, deep=True) for key, _ in node.value if not key.tag.endswith(":merge")]

@@ -72,7 +72,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
     "gigabytes packed": (swells, "bytes, more than the 4,294,967,296 that are read"),
     "another packing": (
         lambda path: archive(path, ("images", head((2**24,)) + bytes(2**24)), method=zipfile.ZIP_LZMA),
-        "is packed in a way that NumPy does not pack",
+        "is compressed in a way that NumPy does not use",
     ),
     "two of one name": (lambda path: archive(path, *[("images", head((3,)) + bytes(3))] * 2), "two arrays of one name"),
     "one array alone": (lambda path: path.write_bytes(ENDLESS), ""),

@@ -41,8 +41,8 @@ def spec(wildcards):
 
 def training_needs(spec):
     """
-    Memory and minutes, generous: TensorFlow itself, the images and what is made of them, and the arrays of a step,
-    which grow with its images, draws and inducing points. What a training really took stands in its benchmark.
+    A generous estimate of memory and minutes: TensorFlow itself, the images and what is made of them, and the arrays of
+    a step, which grow with its images, draws and inducing points. The benchmark file has what a training really took.
     """
     train, test, values = image_counts(spec.dataset)
     draws = getattr(spec.scheme, "samples", getattr(spec.scheme, "groups", 1) * getattr(spec.scheme, "size", 1))
@@ -71,5 +71,5 @@ def trained(run):
 
 
 def insensitivity_settings():
-    """What is measured on each variant; which these are is no part of it."""
+    """Settings of the measurement of each variant, without the list of variants."""
     return CONFIG.insensitivity.model_dump(exclude={"variants"}) if CONFIG.insensitivity else {}

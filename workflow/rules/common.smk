@@ -92,7 +92,7 @@ INSENSITIVITY = [
 
 
 def with_sources(made):
-    """Without what this configuration has nothing for."""
+    """Only what this configuration has files for."""
     return {name: files for name, files in made.items() if files}
 
 
@@ -135,7 +135,7 @@ CLAIMS = [CONFIG.claims] if CONFIG.claims else []
 
 
 def check_archive():
-    """Says which runs the archive does not have, and which were made from other settings than those of now."""
+    """Refuses an archive that lacks runs, and warns of runs that were made from other settings than the present ones."""
     needed = [file for files in (*TABLES.values(), *FIGURES.values()) for file in files]
     if missing := sorted(
         {file.parent.relative_to(PATHS.root / "runs").as_posix() for file in needed if not file.exists()}

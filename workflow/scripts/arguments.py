@@ -9,7 +9,7 @@ from typing import Any
 def parse(description: str | None, **options: Any) -> argparse.Namespace:
     """
     :param description: the script's docstring.
-    :param options: by name, with their types; that of a list is ``[type]``, and takes what no option takes.
+    :param options: options by name, with their types; ``[type]`` makes a list of all positional arguments.
     """
     parser = argparse.ArgumentParser(description=description)
     for name, kind in options.items():

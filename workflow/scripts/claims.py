@@ -1,4 +1,4 @@
-"""Holds claims against the tables."""
+"""Judges claims by the tables."""
 
 from __future__ import annotations
 

@@ -34,15 +34,15 @@ CPU_SPEED = 25e9
 #: seconds that a training takes to start and to end, two at a time
 AROUND = 20.0
 
-#: hours on the CPU beyond which one has to insist
+#: hours on the CPU beyond which --force is needed
 PATIENCE = 5.0
 
-#: of the terminal, for each verdict
+#: terminal colour of each verdict
 COLOURS = {"holds": "32", "exceeds": "36", "tie": "33", "fails": "31", "not measured": "90"}
 
 
 def main() -> int:
-    """Makes it all, and says what came out."""
+    """Runs the workflow and prints a summary."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tier", help="the size: the name of a file in config")
     parser.add_argument("--force", action="store_true", help="train without a GPU, however long it takes")
@@ -92,7 +92,7 @@ def cpu_hours(config: Config) -> float:
 
 
 class Progress:
-    """What Snakemake has said so far, and how far the trainings are that run."""
+    """Progress by Snakemake's output, and by the logs of running trainings."""
 
     def __init__(self) -> None:
         self.total = self.done = 0
@@ -113,7 +113,7 @@ class Progress:
             self.done += 1
 
     def share(self) -> float:
-        """Of all training steps; a training that runs says in its log where it is."""
+        """Share of all training steps that are done; running trainings log theirs."""
         parts = [_share_of(log) for log in [*self.running.values()]]
         return (self.done + sum(parts)) / max(self.total, 1)
 
@@ -133,7 +133,7 @@ def _share_of(log: Path) -> float:
 
 
 class Times:
-    """A row for each start: what was interrupted and taken up again took their sum. Kept up to date, for kills."""
+    """A file with a row for each start: an interrupted run took their sum. Kept up to date, for kills."""
 
     HEADER = ("began", "device", "trainings_ended", "trainings_to_do", "seconds")
 
@@ -150,14 +150,14 @@ class Times:
                 self._before = list(csv.reader(lines))[1:]
 
     def note(self, progress: Progress) -> None:
-        """Where it stands now."""
+        """Writes the present progress."""
         seconds = round(time.monotonic() - self._start, 1)
         now = (self._began, self._device, progress.done, progress.total, seconds)
         write_csv(self._file, self.HEADER, [*self._before, now])
 
 
 def follow(command: list[str], log: Path, times: Times) -> tuple[int, Path]:
-    """Runs Snakemake: all that it says goes to the log, and where it stands to the terminal and to ``times``."""
+    """Runs Snakemake, with its output in the log and its progress on the terminal and in ``times``."""
     log.parent.mkdir(parents=True, exist_ok=True)
     progress, began, said = Progress(), time.monotonic(), ""
     with open(log, "w", encoding="utf-8") as file:

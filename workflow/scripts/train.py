@@ -17,14 +17,14 @@ from orbitgp_paper.runs.attempts import attempt
 def main() -> None:
     """Trains, and has the log end with the reason if that fails."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", required=True, help="of the run, as JSON")
+    parser.add_argument("--spec", required=True, help="the run's specification, as JSON")
     parser.add_argument("--images", type=Path, required=True, help="the data set")
     parser.add_argument("--folder", type=Path, required=True, help="where the run's files go")
-    parser.add_argument("--checkpoints", type=Path, required=True, help="where a killed training is taken up again")
-    parser.add_argument("--checkpoint-every", type=float, default=60.0, help="seconds")
-    parser.add_argument("--log", type=Path, required=True, help="added to, if it is there")
+    parser.add_argument("--checkpoints", type=Path, required=True, help="folder for the checkpoints of trainings")
+    parser.add_argument("--checkpoint-every", type=float, default=60.0, help="seconds between two checkpoints")
+    parser.add_argument("--log", type=Path, required=True, help="log file; lines are appended")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--gpus", type=int, default=0, help="how many were asked for")
+    parser.add_argument("--gpus", type=int, default=0, help="number of GPUs requested")
     parser.add_argument("--tensorboard", type=Path)
     given = parser.parse_args()
     try:
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def run(given: argparse.Namespace, log: TextIO, say: Callable[[str], None]) -> None:
-    """Loads TensorFlow, and with it what may fail, only when there is a log to tell it to."""
+    """Trains. TensorFlow is loaded here, so that errors in loading it go to the log."""
     with errors_into(log):
         from orbitgp.fitting import devices
         from orbitgp_paper.config import RunSpec
@@ -60,7 +60,7 @@ def run(given: argparse.Namespace, log: TextIO, say: Callable[[str], None]) -> N
 
 @contextmanager
 def errors_into(log: TextIO) -> Iterator[None]:
-    """What TensorFlow tells of itself when it is loaded belongs into the log, and no setting silences it."""
+    """Sends TensorFlow's messages while it is loaded, which no setting silences, to the log."""
     terminal = os.dup(2)
     os.dup2(log.fileno(), 2)
     try:

@@ -1,4 +1,4 @@
-"""The transform behind parameters that live between walls."""
+"""A transform for parameters that are confined to an interval."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from orbitgp import checks
 
 class Reflect(tfp.bijectors.Bijector):
     r"""
-    Real line → [0, upper], folded at both walls, times ``unit``.
+    Real line → [0, upper], folded at both ends ("walls"), times ``unit``.
 
-    A sigmoid cannot start on a wall and loses its gradient near one. A fold can do both: its slope is ±unit
-    everywhere, and a step through a wall comes back on the inside. That is what a rotation of ±180° needs (a
-    wall that learning must be able to start from), and an amplitude whose sign does not matter.
+    A sigmoid cannot start at a wall, and loses its gradient near one. A fold has the slope ±unit everywhere, and a step
+    through a wall is reflected. Rotations need this to start learning at ±180°, and so do amplitudes, whose sign does
+    not matter.
     """
 
     def __init__(self, upper: float = np.inf, unit: float = 1.0) -> None:
@@ -46,7 +46,7 @@ class Reflect(tfp.bijectors.Bijector):
             x = tf.math.floormod(x, 2 * wall)
             x = tf.where(x > wall, 2 * wall - x, x)
         y = x * self._unit
-        # rounding may put the wall's own image a hair outside; taking that off must not take the slope off too
+        # rounding may put the wall's own image slightly outside; this removes the excess, but not the slope
         return y - tf.stop_gradient(tf.nn.relu(y - tf.constant(self._upper, y.dtype)))
 
     def _inverse(self, y: tf.Tensor) -> tf.Tensor:

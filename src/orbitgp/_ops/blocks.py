@@ -1,4 +1,4 @@
-"""Working through a batch some rows at a time, so that all draws of the batch never stand in memory together."""
+"""Functions applied to a batch some rows at a time, so that its draws are never in memory all at once."""
 
 from __future__ import annotations
 
@@ -47,12 +47,11 @@ def map_blocks(
 def checkpointed(function: Callable[..., tf.Tensor], inputs: tuple[tf.Tensor, ...], rows: int) -> tf.Tensor:
     """
     ``function(*inputs)`` in blocks, keeping nothing but the inputs: the backward pass evaluates each block again. All
-    blocks have one size, for which a compiled function is compiled once: the last is filled up with copies of the last
-    row, and what comes of them is dropped.
+    blocks have one size, so that XLA compiles once: the last is filled up with copies of the last row, whose results
+    are dropped.
 
     :param function: tensors [rows, …] → [rows, …], of the first one's type, each row on its own.
-    :param inputs: tensors [N, …], all of which gradients reach; the work for one that nobody asks for falls away
-        where TensorFlow compiles a graph.
+    :param inputs: tensors [N, …]. All have gradients; in a graph, those that are not used cost nothing.
     """
 
     def in_whole_blocks(function: BlockFunction, inputs: tuple[tf.Tensor, ...], dtype: tf.DType) -> tf.Tensor:
@@ -84,13 +83,13 @@ def recomputed(
     function: BlockFunction, X: tf.Tensor, shared: Sequence[tf.Tensor], rows: int, dtypes: Sequence[tf.DType]
 ) -> tuple[tf.Tensor, ...]:
     """
-    ``function(X, *shared)``, at most so many rows of X at a time, keeping nothing but the arguments: the backward pass
+    ``function(X, *shared)``, some rows of X at a time, keeping nothing but the arguments: the backward pass
     evaluates each block again. All blocks have one size, as XLA wants it; the last is filled up with zeros.
 
     :param function: (X [rows, …], shared tensors) → tensors [rows, …], each row on its own.
     :param X: [N, …]
     :param shared: what all rows depend on. Gradients reach X and these, and nothing else.
-    :param rows: at most so many at a time.
+    :param rows: largest number of rows at a time.
     :param dtypes: of the tensors that ``function`` returns.
     :return: tensors [N, …]
     """

@@ -34,8 +34,8 @@ class DrawKernels:
     k_h between draws, and between draws and Z, of a process h(x) = E_p g(x_p) that averages g ~ GP(0, k_g) over every
     point of finite orbits, with u = g(Z). Without such orbits h is g.
 
-    What depends on Z alone is computed once, here: within a loop over blocks of draws TensorFlow would compute it, and
-    keep it for the gradient, in each turn anew.
+    What depends on Z alone is computed once, here: in a loop over blocks of draws, TensorFlow would compute it, and
+    keep it for the gradient, in every iteration.
     """
 
     @check_shapes("Z: [M, E]")
@@ -45,7 +45,7 @@ class DrawKernels:
         """
         :param base: k_g
         :param Z: [M, E]
-        :param product: of the large matrices.
+        :param product: multiplies the large matrices.
         :param listed: finite orbits, one after the other, from draws to the points of g.
         """
         Z = tf.convert_to_tensor(Z)
@@ -62,7 +62,7 @@ class DrawKernels:
     def __call__(self, drawn: TensorType, across: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
         """
         :param drawn: [N, G, n, D], for each input G groups of n draws, S = G n.
-        :param across: of two groups, whether only pairs of a draw of the first and one of the second are wanted.
+        :param across: whether to return k_h only between the draws of the first group and those of the second.
         :return: [N, S, S], k_h between all draws of an input, or [N, n, n] between the groups; and [N, G, M], the
             covariance of h at the draws with u, averaged over each group.
         """
@@ -71,7 +71,7 @@ class DrawKernels:
         return recomputed(evaluate, drawn, self._shared, self._rows(drawn, across), (drawn.dtype,) * 2)
 
     def _rows(self, drawn: tf.Tensor, across: bool) -> int:
-        """How many inputs are worked on at a time."""
+        """Number of inputs processed at a time."""
         draws = [side or 1 for side in drawn.shape[1:3]]
         points = math.prod(draws) * self._order
         pairs = (draws[1] * self._order) ** 2 if across else points**2
@@ -79,7 +79,7 @@ class DrawKernels:
 
     @property
     def _order(self) -> int:
-        """How many points of g stand behind a draw."""
+        """Number of points of g for each draw."""
         return math.prod(orbit.order for orbit in self._listed)
 
     def _points(self, drawn: tf.Tensor) -> tf.Tensor:
@@ -90,11 +90,11 @@ class DrawKernels:
             full = orbit.full(tf.reshape(points, [-1, D]))
             points = tf.reshape(full, [*outer, count * orbit.order, tf.shape(full)[2]])
         if points.shape[-1] is not None and points.shape[-1] != self._length:
-            raise ValueError(f"inducing points have {self._length} values, points of the process {points.shape[-1]}")
+            raise ValueError(f"inducing points have {self._length} values each, but g takes {points.shape[-1]}")
         return points
 
     def _evaluate(self, across: bool, drawn: tf.Tensor, *shared: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """As :meth:`__call__`, of some inputs."""
+        """As :meth:`__call__`, for some inputs."""
         points = self._points(drawn)
         N, groups, size, E = tf.unstack(tf.shape(points))
         X = tf.reshape(points, [N, groups * size, E])
@@ -115,16 +115,16 @@ class DrawKernels:
 
 
 class SumKernels:
-    """As :class:`DrawKernels`, of a sum of independent processes, with the inducing variables of all in their order."""
+    """As :class:`DrawKernels`, for a sum of independent processes; their inducing variables follow one another."""
 
     def __init__(self, parts: Sequence[DrawKernels]) -> None:
         """
-        :param parts: of the processes.
+        :param parts: the kernels of the processes.
         """
         self._parts = tuple(parts)
 
     def __call__(self, drawn: TensorType, across: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
-        """Kernels between draws add up, those with inducing variables stand side by side."""
+        """Adds kernels between draws, and concatenates those with inducing variables."""
         Kaa, Kfu = zip(*(part(drawn, across) for part in self._parts), strict=True)
         return tf.add_n(Kaa), tf.concat(Kfu, axis=2)
 
@@ -144,7 +144,7 @@ class SumKernels:
 
 
 def _exponential_factors(base: Kernel) -> list[SquaredExponential]:
-    """The squared exponentials that a kernel is the product of, one mostly; none if it is something else."""
+    """The squared exponentials whose product a kernel is, mostly one; none if it is something else."""
     factors = base.kernels if type(base) is Product else [base]
     # no subclass: it may be another function of distance
     return list(factors) if all(type(factor) is SquaredExponential for factor in factors) else []
@@ -156,7 +156,7 @@ def _columns(factors: Sequence[SquaredExponential], X: tf.Tensor) -> tf.Tensor:
 
 
 def _lengthscales(factors: Sequence[SquaredExponential], length: int) -> tf.Tensor:
-    """[] or [L], of :func:`_columns`."""
+    """Lengthscales of :func:`_columns`, [] or [L]."""
     found = [tf.convert_to_tensor(factor.lengthscales) for factor in factors]
     if len(found) == 1 and not found[0].shape.rank:
         return found[0]

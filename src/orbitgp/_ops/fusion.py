@@ -1,4 +1,4 @@
-"""Long chains of small operations on many pixels, as one loop over the pixels, some images at a time."""
+"""Fuses long chains of small operations on many pixels into one loop over the pixels, some images at a time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import tensorflow as tf
 from orbitgp._ops.blocks import checkpointed
 
 WORTHWHILE = 2**18  # pixels: with fewer, the compiler takes longer than it saves
-TOGETHER = 2**20  # pixels: few enough that what stands between the operations is small beside the result
+TOGETHER = 2**20  # pixels at a time: few enough that intermediate results are small beside the result
 
 _compiled = partial(tf.function, jit_compile=True, autograph=False)
 
@@ -19,7 +19,7 @@ _compiled = partial(tf.function, jit_compile=True, autograph=False)
 class Fused:
     """
     A function compiled by XLA where that pays, forward and backward each on its own. Nothing but its arguments is kept
-    for the gradient, which evaluates it again: what lies between would set the peak of a training step's memory.
+    for the gradient, which evaluates it again: intermediate results would set the peak of a training step's memory.
     """
 
     def __init__(self, function: Callable[..., tf.Tensor]) -> None:
@@ -64,7 +64,7 @@ def _keeping_arguments(
     @tf.custom_gradient
     def run(*inputs: tf.Tensor) -> tuple[tf.Tensor, Callable[..., tuple[tf.Tensor, ...]]]:
         def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, ...]:
-            # one for each argument: where TensorFlow has a graph, those that nobody asks for fall away
+            # one for each argument: in a graph, those that are not used cost nothing
             return tuple(backward(i, inputs, upstream) for i in range(len(inputs)))
 
         return forward(*inputs), gradient

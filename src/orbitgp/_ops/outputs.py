@@ -1,4 +1,4 @@
-"""Matrices of which all outputs have one, or each has its own, told by a leading axis of 1 or P."""
+"""Products with matrices that all outputs share, or of which each has its own: a leading axis of 1 or P."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def times_each(matrices: tf.Tensor, columns: tf.Tensor, transpose: bool = False)
 
     :param matrices: [1, M, M] or [P, M, M] A
     :param columns: [M, P] v
-    :param transpose: whether Aᵀ takes the place of A.
+    :param transpose: whether to use Aᵀ instead of A.
     :return: [M, P]
     """
     count, M = matrices.shape[0], matrices.shape[-1]

@@ -37,7 +37,7 @@ def in_precision(kernel: Kernel, dtype: tf.DType) -> Kernel:
 
 
 def values_of(kernel: Kernel) -> list[Parameter | tf.Tensor]:
-    """What a kernel and those in it are made of, in an order that :func:`with_values` knows."""
+    """Parameters and tensors of a kernel and of those in it, in the order that :func:`with_values` takes."""
     found: list[Parameter | tf.Tensor] = []
     for value in vars(kernel).values():
         if isinstance(value, (Parameter, tf.Tensor)):
@@ -69,7 +69,7 @@ def with_values(kernel: Kernel, values: Sequence[tf.Tensor]) -> Kernel:
 
 
 def _kernels_in(value: Any) -> list[Kernel]:
-    """The kernels that an attribute of a kernel is, or lists."""
+    """The kernels in an attribute of a kernel: the attribute itself, or items of its list."""
     if isinstance(value, Kernel):
         return [value]
     return [item for item in value if isinstance(item, Kernel)] if isinstance(value, (list, tuple)) else []

@@ -1,4 +1,4 @@
-"""Inverse factors: a GPU makes a product with one in a fraction of the time of a triangular solve."""
+"""Inverse Cholesky factors: a GPU multiplies by one in a fraction of the time of a triangular solve."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Callable
 import tensorflow as tf
 from gpflow.base import TensorType
 
-#: of W K Wᵀ − I, by Frobenius' norm, before Newton's last step, which squares it
+#: Frobenius norm of W K Wᵀ − I before Newton's last step, which squares it
 CLOSE = 1e-4
 
-#: of Newton's method, before the matrix is factorised after all
+#: steps of Newton's method before the matrix is factorised instead
 MOST_STEPS = 20
 
 
@@ -32,12 +32,12 @@ def whitener(K: tf.Tensor, near: TensorType | None = None) -> tf.Tensor:
     """
     W = L⁻¹ with K = L Lᵀ, so that W turns draws from N(0, K) into white noise.
 
-    Its derivative takes products only: for P the lower triangle of −W̄ Wᵀ with half of its diagonal,
+    Its derivative needs products only: for P the lower triangle of −W̄ Wᵀ with half of its diagonal,
     K̄ = ½ Wᵀ (P + Pᵀ) W.
 
     :param K: [M, M], positive.
-    :param near: [M, M], the W of a K that was a little different; then products alone lead to W. A factorisation is a
-        chain of small operations, and a GPU makes many products in its time.
+    :param near: [M, M], the W of a similar K, to be refined by products alone. A factorisation is a chain of small
+        operations, and a GPU makes many products in its time.
     :return: [M, M], lower triangular.
     """
 
@@ -61,7 +61,7 @@ def _factorised(K: tf.Tensor) -> tf.Tensor:
 def _refined(W: tf.Tensor, K: tf.Tensor) -> tf.Tensor:
     """
     Newton's method for W K Wᵀ = I among lower triangular W: with E = W K Wᵀ − I and E = P + Pᵀ, (I − P) W has an error
-    of the order of E². Where it does not get near, K is factorised.
+    of the order of E². If it does not converge, K is factorised.
     """
     eye = tf.eye(K.shape[0], dtype=K.dtype)
 

@@ -1,4 +1,4 @@
-"""Bilinear sampling of images at other points than their pixels, exact where these are the pixels."""
+"""Bilinear sampling of images at any points, exact at the pixels themselves."""
 
 from __future__ import annotations
 
@@ -116,8 +116,8 @@ def _interpolate(
 
     :param cells: [N, K, 4 C]
     :param index: [N, ...] into the cells of each image.
-    :param x: [N, ...] and
-    :param y: [N, ...] positions inside the cells.
+    :param x: [N, ...] horizontal positions inside the cells.
+    :param y: [N, ...] vertical positions inside the cells.
     :return: [N, ..., C]
     """
 

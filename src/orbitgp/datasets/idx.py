@@ -1,4 +1,4 @@
-"""Files in the idx format, packed or plain: those whose contents are known in advance by their sum, and any other."""
+"""Files in the idx format, packed by gzip or plain, with or without a known checksum."""
 
 import gzip
 import hashlib

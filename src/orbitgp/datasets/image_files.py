@@ -48,7 +48,7 @@ def image_size(path: Path) -> tuple[int, int]:
 
 
 def _png_size(file: IO[bytes]) -> tuple[int, int] | None:
-    """Of an open PNG after its mark: the chunk IHDR comes first, with width and height."""
+    """Return height and width of an open PNG after its mark: the chunk IHDR comes first, and has both."""
     chunk = file.read(16)
     if len(chunk) < 16 or chunk[4:8] != b"IHDR":
         return None
@@ -56,7 +56,7 @@ def _png_size(file: IO[bytes]) -> tuple[int, int] | None:
 
 
 def _jpeg_size(file: IO[bytes]) -> tuple[int, int] | None:
-    """Of an open JPEG after its first two bytes: segments, each with a marker and mostly a length, up to the frame."""
+    """Return height and width of an open JPEG after its first two bytes: its frame, after other segments, has both."""
     while file.read(1) == b"\xff":
         marker = file.read(1)
         while marker == b"\xff":  # any number of these may stand before a marker
@@ -79,7 +79,7 @@ def read_image_files(paths: Sequence[Path]) -> npt.NDArray[np.float32]:
     """Decode PNG and JPEG files, all of one size and number of channels.
 
     The heads of all files are looked at before any is decoded, so that a small file cannot unpack to more than memory
-    holds. Transparency is a channel as any other; a palette is resolved; 16 bits of a PNG are kept.
+    holds. Transparency is a channel like any other; palettes are resolved; 16-bit PNGs keep their precision.
 
     :param paths: the files, at least one; errors name the first that is wrong.
     :return: [N, H, W, C] in [0, 1], in the order of ``paths``.

@@ -57,7 +57,7 @@ def read_labelled(path: AnyPath, labels: AnyPath | None = None) -> Labelled:
 
 
 def read_images(path: AnyPath) -> npt.NDArray[np.float32]:
-    """Read images, from what is found at ``path``; labels that are there too are not looked at.
+    """Read images, from what is found at ``path``; labels are ignored.
 
     - An npz file with ``images``.
     - An idx file of images, packed by gzip or plain.
@@ -94,7 +94,7 @@ _ARE: dict[Format, str] = {"npz": "an npz file", "idx": "an idx file", "image": 
 
 
 def format_of(path: AnyPath) -> Format:
-    """Tell by content, not by name, as names are often wrong: a browser may unpack a file and keep its name."""
+    """Return the format, by content and not by name: a browser may unpack a file and keep its name."""
     path = Path(path)
     if path.is_dir():
         return "folder"

@@ -16,7 +16,7 @@ from orbitgp.datasets.own_files import AnyPath, format_of, image_paths, read_lab
 from orbitgp.datasets.random_streams import stream
 from orbitgp.datasets.user_images import Labelled, labelled_images, npz_shape, open_npz
 
-COLOURS = 3  #: channels that an image file is taken to have before it is decoded
+COLOURS = 3  #: channels that an image file is assumed to have before it is decoded
 
 
 def images(path: AnyPath, test_fraction: float = 0.2, seed: int = 0, labels: AnyPath | None = None) -> ImageData:
@@ -49,16 +49,16 @@ def images(path: AnyPath, test_fraction: float = 0.2, seed: int = 0, labels: Any
     names = np.unique(train[1])
     if len(names) < 2:
         raise ValueError(
-            f"{path}: 'labels' must be of two classes at least, but all to train on are {names.tolist()[0]!r}"
+            f"{path}: 'labels' must have at least two classes, but all training labels are {names.tolist()[0]!r}"
         )
     if test[1].dtype.kind != names.dtype.kind or not np.isin(test[1], names).all():
-        raise ValueError(f"{path}: every label of the test set must be among those to train on, {names.tolist()}")
+        raise ValueError(f"{path}: every label of the test set must be one of the training labels, {names.tolist()}")
     first, second = (Images(pixels, np.searchsorted(names, labels)) for pixels, labels in (train, test))
     return ImageData(path.stem, first, second, tuple(names.tolist()))
 
 
 def _test_set(path: Path) -> Labelled | None:
-    """That of an npz file, if it has one."""
+    """The test set of an npz file, if it has one."""
     if format_of(path) != "npz":
         return None
     with open_npz(path) as archive:
@@ -88,10 +88,10 @@ class Counts(NamedTuple):
 
 
 def count_images(path: AnyPath, test_fraction: float = 0.2) -> Counts:
-    """What :func:`images` would return, from the heads of files alone; image files are taken for colour ones.
+    """Sizes of what :func:`images` would return, from the headers of files; image files are assumed to be in colour.
 
-    :param path: and
-    :param test_fraction: as for :func:`images`.
+    :param path: a file or a folder.
+    :param test_fraction: share of the images to set aside, if the file has no test set.
     """
     path, own_test = Path(path), None
     if (found := format_of(path)) == "npz":

@@ -19,7 +19,7 @@ def parity(alpha_degrees: float, seed: int, data: ImageData | None = None) -> Im
     """
     alpha = checks.number("alpha_degrees", alpha_degrees, least=0, most=180)
     if alpha == 0:
-        raise ValueError("alpha_degrees must be above 0, for without rotations there is nothing to recover")
+        raise ValueError("alpha_degrees must be above 0, got 0: without rotations there is no angle to learn")
     seed = checks.integer("seed", seed, least=0)
     data = mnist() if data is None else checks.instance("data", data, ImageData)
 

@@ -27,7 +27,7 @@ def rotate(images: npt.NDArray[np.floating], degrees: npt.ArrayLike) -> npt.NDAr
     check_pixels("images", images)
     angles = np.deg2rad(np.asarray(degrees, dtype=np.float64))
     if angles.shape != (len(images),):
-        raise ValueError(f"degrees must be [{len(images)}], one an image, not {list(angles.shape)}")
+        raise ValueError(f"degrees must be [{len(images)}], one for each image, not {list(angles.shape)}")
     if not np.all(np.isfinite(angles)):
         raise ValueError("degrees must be finite, but hold NaN or infinity")
     result = np.empty(images.shape, np.float32)

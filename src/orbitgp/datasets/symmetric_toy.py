@@ -1,4 +1,4 @@
-"""The two-dimensional toy: a smooth function that does not mind which coordinate comes first."""
+"""The two-dimensional toy: a smooth function that is symmetric in its two coordinates."""
 
 import numpy as np
 import numpy.typing as npt

@@ -1,4 +1,4 @@
-"""The user's own images: arrays, those of an npz file among them."""
+"""The user's own images, as arrays or in an npz file."""
 
 import zipfile
 import zlib
@@ -16,7 +16,7 @@ Labelled = tuple[npt.NDArray[np.float32], npt.NDArray]  #: pixels [N, H, W, C] a
 
 @contextmanager
 def open_npz(path: Path) -> Iterator[np.lib.npyio.NpzFile]:
-    """Open an npz file after a look at what its arrays would unpack to; pickled objects in it are refused.
+    """Open an npz file after a check of the size that its arrays unpack to; pickled objects are refused.
 
     :param path: the file; errors name it.
     """

@@ -58,4 +58,6 @@ def _maker(orbit: Any) -> Callable[[Shape], Any]:
             raise ValueError(f"orbit = {orbit!r} cannot be imported: {error}") from error
     if callable(orbit):
         return orbit
-    raise ValueError(f"orbit must be a name, an orbit, or what makes one from the images' shape, got {orbit!r}")
+    raise ValueError(
+        f"orbit must be a name, an orbit, or a class or function that makes one of (H, W, C), got {orbit!r}"
+    )

@@ -22,9 +22,9 @@ PATTERN = "checkpoint-*.npz"
 
 @dataclass
 class History:
-    """What a training has to say so far; it travels with the checkpoint, so that a resumed run tells it all."""
+    """Curves, times and events of a training so far; checkpoints have it, so that a resumed run has all of it."""
 
-    rows: list[dict[str, float | None]] = field(default_factory=list)  #: of metrics.csv
+    rows: list[dict[str, float | None]] = field(default_factory=list)  #: rows of metrics.csv
     timing: list[tuple[int, float]] = field(default_factory=list)  #: step and seconds
     events: list[dict[str, Any]] = field(default_factory=list)  #: numerical trouble and what was done about it
     seconds: float = 0.0
@@ -45,7 +45,9 @@ class Snapshot:
 
     def bring_back(self, variables: Mapping[str, tf.Variable]) -> History:
         """
-        :return: the history up to there, for the training to go on writing.
+        Restores this state.
+
+        :return: a copy of the history up to there, to be continued.
         """
         for name, variable in variables.items():
             variable.assign(self.values[name])
@@ -54,7 +56,7 @@ class Snapshot:
 
 def data_digest(*arrays: np.ndarray) -> str:
     """
-    :return: a sha256 over types, shapes and values, in hexadecimal digits: a checkpoint belongs to its data too.
+    :return: a sha256 over types, shapes and values, in hexadecimal digits.
     """
     total = hashlib.sha256()
     for array in map(np.ascontiguousarray, arrays):
@@ -67,7 +69,7 @@ def save(folder: Path, snapshot: Snapshot, identity: str) -> Path:
     """
     Writes a checkpoint whole, then removes all but the newest ``KEPT``.
 
-    :param identity: what it belongs to: a digest of data, settings and code.
+    :param identity: digest of the data, settings and code that it belongs to.
     """
     path = folder / f"checkpoint-{int(snapshot.values['step']):09d}.npz"
     about = np.array(json.dumps({"identity": identity, "history": asdict(snapshot.history)}))
@@ -79,7 +81,7 @@ def save(folder: Path, snapshot: Snapshot, identity: str) -> Path:
 
 def newest(folder: Path, variables: Mapping[str, tf.Variable], identity: str) -> tuple[Snapshot | None, list[str]]:
     """
-    :param variables: which values of which shapes a checkpoint must have.
+    :param variables: variables by name; a checkpoint must have values of their shapes and types.
     :return: the newest whole checkpoint, or None if there is none; and a line about each that could not be used.
     """
     trouble: list[str] = []
@@ -98,7 +100,7 @@ def clear(folder: Path) -> None:
 
 
 def discard_leftovers(folder: Path) -> None:
-    """Removes the halves of files that a kill left; call it only while holding the folder."""
+    """Removes partial files that a kill left; call it only while holding the folder's lock."""
     for path in folder.glob(f".*{PART}"):
         with suppress(FileNotFoundError):
             path.unlink()

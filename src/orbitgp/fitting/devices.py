@@ -1,4 +1,4 @@
-"""What TensorFlow runs on."""
+"""The device that TensorFlow runs on."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def describe() -> str:
 def announce(device: str, threads: int, asked: int) -> str:
     """
     :param device: as :func:`prepare` names it.
-    :param asked: GPUs that the job asked for.
-    :return: a line that says what is trained on, and plainly so where it is not what was asked for.
+    :param asked: number of GPUs requested.
+    :return: a line that names the device, with a warning if requested GPUs were not found.
     """
     if device != CPU:
         return f"training on {device}"
@@ -52,7 +52,7 @@ def announce(device: str, threads: int, asked: int) -> str:
 
 
 def peak_gpu_memory_mb() -> float | None:
-    """Since the process began; None without a GPU."""
+    """Peak GPU memory since the process began, in MiB; None without a GPU."""
     if not tf.config.list_physical_devices("GPU"):
         return None
     return round(tf.config.experimental.get_memory_info("GPU:0")["peak"] / 2**20, 1)

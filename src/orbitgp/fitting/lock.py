@@ -24,11 +24,11 @@ class NoLocks(RuntimeError):
 @contextmanager
 def hold(folder: Path, file: Path | None = None) -> Iterator[None]:
     """
-    Within it, no other process can hold the folder too. The system lets go of it however this process ends. The file
-    stays: were it taken away, two processes could hold two files of one name.
+    Holds a folder, which no other process can hold at the same time. The system releases it however this process ends.
+    The lock file stays: if it were deleted, two processes could lock two files of one name.
 
-    :param folder: what is held.
-    :param file: what is locked, the same for all who want this folder; ``folder / "lock"`` unless given.
+    :param folder: the folder to hold.
+    :param file: the file to lock, the same for every process that wants this folder; ``folder / "lock"`` if None.
     """
     file = folder / "lock" if file is None else file
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -38,9 +38,9 @@ def hold(folder: Path, file: Path | None = None) -> Iterator[None]:
         except OSError as error:
             if error.errno not in TAKEN:
                 raise NoLocks(
-                    f"{file} cannot be locked ({error.strerror}), so that another process could write to {folder} at "
-                    "the same time; have the file system mounted with locks (for Lustre: -o flock), or let the "
-                    "variable ORBITGP_RESULTS name a folder elsewhere"
+                    f"{file} cannot be locked ({error.strerror}), so another process could write to {folder} at "
+                    "the same time; mount the file system with locks (for Lustre: -o flock), or set the "
+                    "variable ORBITGP_RESULTS to a folder elsewhere"
                 ) from error
             lock.seek(0)
             holder = lock.read().strip() or "another process"
@@ -51,11 +51,11 @@ def hold(folder: Path, file: Path | None = None) -> Iterator[None]:
 
 def beside(checkpoints: Path, folder: Path, kind: str = "locks") -> Path:
     """
-    :param checkpoints: where trainings keep their checkpoints.
-    :param folder: where one of them leaves its results.
-    :param kind: what the file is for.
-    :return: a file that belongs to ``folder``, such as the one to lock. It lies with the checkpoints, as results hold
-        nothing but results, and its name has the way from there to the folder, which is the same on every machine.
+    :param checkpoints: the folder of all trainings' checkpoints.
+    :param folder: the folder of one training's results.
+    :param kind: sub-folder of such files, such as ``"locks"``.
+    :return: a file that belongs to ``folder``. It lies with the checkpoints, so that results hold nothing else. Its
+        name is the relative path from there to ``folder``, which is the same on every machine.
     """
     way = os.path.relpath(folder.absolute(), checkpoints.absolute())
     return checkpoints / kind / ".".join(part for part in Path(way).parts if part != os.pardir)

@@ -1,4 +1,4 @@
-"""The recipe behind our tables: steps, checkpoints, a way back from numbers that are not finite, and a last exact q."""
+"""The training loop: steps, checkpoints, a way back from numbers that are not finite, and a last closed-form q."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from orbitgp.optimizers.recipe import Recipe
 from orbitgp.optimizers.steps import Optimizer
 from orbitgp.schemes import Groups, Scheme
 
-TOGETHER = 20  # steps between two looks at the clock and at signals
+TOGETHER = 20  # steps between checks for signals and reports
 TRIES = 5  # returns to a good state before a training is given up
-BOUND_PASSES = 3  # over all data, for the bound that is reported and its standard error
+BOUND_PASSES = 3  # passes over all data for the reported bound and its standard error
 
 Data = tuple[np.ndarray, np.ndarray]  #: (X [N, D], Y [N, P])
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """What a training came to; the model that was passed has its parameters."""
+    """The results of a training; the parameters are in the model that was passed."""
 
     bounds: np.ndarray  #: [passes], independent unbiased estimates of the evidence lower bound on all data
-    score: TestScore | None  #: on the test data, if there were any
-    history: History  #: the curves, and what happened on the way
-    steps: int  #: how many were made
-    diverged: bool  #: given up, with the numbers of the last good state
+    score: TestScore | None  #: on the test data; None without any
+    history: History  #: curves, times and events of the training
+    steps: int  #: number of steps made
+    diverged: bool  #: whether it was given up; the numbers are then those of the last good state
 
     @property
     def elbo(self) -> float:
@@ -50,7 +50,7 @@ class Fitted:
 
     @property
     def elbo_std_error(self) -> float:
-        """Of that mean, over the draws from the orbit."""
+        """Standard error of ``elbo`` over draws from the orbit."""
         return float(self.bounds.std(ddof=1) / np.sqrt(len(self.bounds)))
 
 
@@ -77,23 +77,23 @@ def fit(
     """
     Trains a model, in place.
 
-    :param data: (X, Y), [N, D] and [N, P], all of them; the model's ``num_data`` should be N.
-    :param recipe: which steps, how many, how far.
-    :param seed: decides batches and draws.
-    :param test: (X, Y) whose error and log density are measured on the way; they decide nothing.
-    :param evaluations: how many rows the curves get, besides the first.
-    :param final_samples: draws for each input in the last passes over all data, even; the model's scheme is that of
-        these passes afterwards.
+    :param data: (X, Y), [N, D] and [N, P], all training data; the model's ``num_data`` should be N.
+    :param recipe: kind and number of steps, batches and learning rates; the default :class:`Recipe` if None.
+    :param seed: seed of batches and draws.
+    :param test: (X, Y) whose error and log density are measured during training; they do not influence it.
+    :param evaluations: number of rows of the curves, besides the first.
+    :param final_samples: draws for each input in the last passes over all data, an even number. The model keeps the
+        scheme of these passes.
     :param refit: whether q is set to its optimum at the end, if that raises the bound.
-    :param checkpoints: a folder from which a killed training goes on as if nothing had happened; none if None.
-    :param identity: what checkpoints belong to: a digest of data, settings and code. Of data and recipe if None.
+    :param checkpoints: folder from which a killed training resumes as if nothing had happened; none if None.
+    :param identity: digest that a checkpoint must match, of data, settings and code; by default of data, recipe, seed.
     :param checkpoint_every: seconds between two checkpoints.
-    :param log: gets a line now and then.
-    :param on_report: gets the history after each row.
-    :param tensorboard: a folder for TensorBoard, if wanted.
-    :param stop: is asked now and then whether to stop.
-    :param keep: whether a training that was asked to stop ends with what it has, instead of raising ``Interrupted``.
-    :param name: what the progress bar says; there is none if it is empty.
+    :param log: called with a line of text now and then.
+    :param on_report: called with the history after each row of the curves.
+    :param tensorboard: folder for TensorBoard; none if None.
+    :param stop: says whether to stop; checked every few steps.
+    :param keep: whether a training that was asked to stop returns what it has, instead of raising ``Interrupted``.
+    :param name: title of the progress bar; no bar if it is empty.
     """
     checks.instance("model", model, InvariantSVGP)
     checks.integer("evaluations", evaluations, least=1)
@@ -131,13 +131,13 @@ def fit(
 
 
 def final_scheme(scheme: Scheme, samples: int) -> Scheme:
-    """For the last passes over all data: two Sobol groups of more draws; where nothing is drawn, no change."""
+    """The scheme of the last passes over all data: two Sobol groups of ``samples``/2; without groups, no change."""
     return Groups(2, samples // 2) if isinstance(scheme, Groups) else scheme
 
 
 @dataclass
 class _Fitting:
-    """The state of one training between its parts."""
+    """One training: its arguments and its state."""
 
     model: InvariantSVGP
     data: Data
@@ -169,7 +169,7 @@ class _Fitting:
         return int(self.optimizer.step.numpy())
 
     def run(self) -> None:
-        """Trains to the end, or to the point where it is given up."""
+        """Trains to the end, or until it is given up."""
         steps = self.recipe.steps
         hidden = not self.name or not sys.stderr.isatty()
         progress = tqdm(desc=self.name, total=steps, initial=self.step, unit="step", disable=hidden)
@@ -192,7 +192,7 @@ class _Fitting:
                 bar.update(self.step - bar.n)
 
     def _begin(self) -> None:
-        """From the newest checkpoint, or from the start."""
+        """Begins at the newest checkpoint, or at the start."""
         found = None
         if self.folder is not None:
             checkpoint.discard_leftovers(self.folder)
@@ -212,7 +212,7 @@ class _Fitting:
         self.reported = self.good
 
     def _advance(self, steps: int) -> float:
-        """The sum of the bounds of so many steps; NaN if anything is not finite after them."""
+        """Makes steps and returns the sum of their bounds; NaN if anything is not finite after them."""
         try:
             bound, finite = self.optimizer.advance(tf.constant(steps))
         except tf.errors.InvalidArgumentError:  # a CPU refuses an index that was computed from NaN, a GPU does not
@@ -247,7 +247,7 @@ class _Fitting:
         return Snapshot.take(self.variables, self.history)
 
     def save(self) -> None:
-        """A checkpoint of the last good state, whatever is going on."""
+        """Writes a checkpoint of the last good state."""
         if self.folder is not None:
             checkpoint.save(self.folder, self.good, self.identity)
         self.saved_at = time.monotonic()
@@ -274,13 +274,13 @@ class _Fitting:
         self.log(f"step {step}: {kind}: {detail}")
 
     def finish(self, samples: int, refit: bool) -> Fitted:
-        """The best q given everything else, if that raises the bound; the bound itself on all data."""
+        """Sets q to its optimum if that raises the bound, and measures bound and score."""
         model = self.model
         self.optimizer.write_back()
         model.scheme = final_scheme(model.scheme, samples)
-        self.test = self._tester()  # the one before keeps the draws that it was compiled with
+        self.test = self._tester()  # the old one was compiled with the old scheme
         whole = WholeBound(model, *self.data, self.recipe.batch)
-        # draws that chose q would flatter it: passes 1 … judge what pass 0 found
+        # on the draws that chose it, q would look too good: it comes from pass 0, its bound from passes 1, 2, …
         judges = [whole(self.seed, number) for number in range(1, 1 + BOUND_PASSES)]
         bounds = bounds_of(model, judges)
         if refit and not self.diverged:

@@ -1,4 +1,4 @@
-"""What a model is worth: errors on test data, the bound on all training data, and its parameters by name."""
+"""Scores of a model: error on test data, the bound on all training data, and its parameters by name."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class TestScore:
 
 class Tester:
     """
-    Scores a model on test data, compiled once. Each 256 inputs have draws of their own, the first those of
-    :meth:`orbitgp.models.InvariantSVGP.predict_f`: with one set for all, its noise would not average out of the score.
+    Scores a model on test data, compiled once. Every 256 inputs have their own draws, so that the noise of draws
+    averages out of the score; the first have those of :meth:`orbitgp.models.InvariantSVGP.predict_f`.
     """
 
     __test__ = False
@@ -58,14 +58,14 @@ class Tester:
         self._predict = predict
 
     def __call__(self) -> TestScore:
-        """The present score."""
+        """The score of the model as it is now."""
         expected, log_density = self._predict()
         wrong = _choice(expected.numpy()) != _choice(self._Y.numpy())
         return TestScore(100.0 * float(np.mean(wrong)), -float(np.mean(log_density)))
 
 
 def _choice(values: np.ndarray) -> np.ndarray:
-    """Of one-hot rows or probabilities the highest, of labels −1 and +1 or their mean the sign."""
+    """The class: the highest column of one-hot rows or probabilities, or the sign of a single column."""
     return values[:, 0] > 0 if values.shape[1] == 1 else values.argmax(1)
 
 
@@ -76,7 +76,7 @@ class WholeBound:
         """
         :param X: [N, D]
         :param Y: [N, P]
-        :param batch: how many images at a time.
+        :param batch: number of images at a time.
         """
         self._model, self._batch = model, batch
         self._X, self._Y = tf.constant(X, model.compute_dtype), tf.constant(Y, gpflow.default_float())
@@ -90,8 +90,8 @@ class WholeBound:
 
     def __call__(self, seed: int, pass_number: int) -> Quadratic:
         """
-        :param seed: of the run.
-        :param pass_number: passes with other numbers make other draws.
+        :param seed: seed of the run.
+        :param pass_number: each pass has its own draws.
         """
         N = self._X.shape[0]
         total: list[Any] = [0.0, 0.0, 0.0, 0.0]
@@ -117,7 +117,7 @@ def named_parameters(model: InvariantSVGP) -> dict[str, float]:
     orbit = model.kernel.orbit
     for path, parameter in parameter_dict(model.kernel.base).items():
         _add(found, f"kernel{path.replace('lengthscales', 'lengthscale')}", parameter)
-    if not any(isinstance(part, Tilt) for part in model.likelihood.submodules):  # whose numbers are many
+    if not any(isinstance(part, Tilt) for part in model.likelihood.submodules):  # networks and tables have too many
         for path, parameter in parameter_dict(model.likelihood).items():
             _add(found, f"likelihood{path}", parameter)
     names = orbit.names if isinstance(orbit, BoxAffineOrbit) else None

@@ -1,4 +1,4 @@
-"""What becomes of SIGTERM and SIGINT: a training saves what it has and ends, in time even if a step takes long."""
+"""Handling of SIGTERM and SIGINT: a training saves what it has and ends, in time even if a step takes long."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-GRACE = 15.0  # seconds from being asked to being gone; Slurm by itself kills after 30
+GRACE = 15.0  # seconds from the signal to the end of the process; Slurm's default is 30
 AGAIN = 0.05  # seconds until a signal is sent again whose exception was dropped
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -23,15 +23,15 @@ class Stop:
     """Whether the process was asked to stop, and what it does then."""
 
     def __init__(self) -> None:
-        self.asked: str | None = None  #: in words, by which signal
-        #: what is done before the process is ended in the middle of a step
+        self.asked: str | None = None  #: the signal that asked to stop, in words; None without one
+        #: called before the process is ended in the middle of a step
         self.last_words: Callable[[], object] = lambda: None
         self._only_noted = False
         self._number = 0
 
     @contextmanager
     def only_noted(self) -> Iterator[None]:
-        """Within it nothing is interrupted: whoever is in it looks at ``asked`` now and then, or ends soon."""
+        """Within it, signals do not interrupt: the code there checks ``asked`` now and then, or ends soon."""
         self._only_noted = True
         try:
             yield
@@ -45,7 +45,7 @@ class Stop:
             raise Interrupted(self.asked)
 
     def _dropped(self, what: sys.UnraisableHookArgs) -> bool:
-        """:return: whether it was ours; then the signal comes again, when Python is out of where it drops exceptions"""
+        """:return: whether the dropped exception was ours; if so, the signal is sent again a little later"""
         if not issubclass(what.exc_type, Interrupted):
             return False
         self.asked = None
@@ -56,8 +56,8 @@ class Stop:
 @contextmanager
 def noticing_interrupts() -> Iterator[Stop]:
     """
-    Within it, the first Ctrl-C is only noted, for a training to end with what it has; a second one is Python's again.
-    Elsewhere than in the main thread, which alone hears of signals, nothing changes.
+    Within it, the first Ctrl-C is only noted, so that a training can end with what it has; Python handles a second one
+    as usual. Outside the main thread, which alone receives signals, nothing changes.
     """
     stop = Stop()
     if threading.current_thread() is not threading.main_thread():
@@ -79,16 +79,16 @@ def noticing_interrupts() -> Iterator[Stop]:
 @contextmanager
 def listen(log: Callable[[str], None]) -> Iterator[Stop]:
     """
-    Within it, SIGTERM and SIGINT raise :class:`Interrupted`, or are only noted where that was wished.
+    Within it, SIGTERM and SIGINT raise :class:`Interrupted`, or are only noted, see :meth:`Stop.only_noted`.
 
     Python runs its handlers between two operations of its own, and a single call into TensorFlow may take minutes. So
-    a thread hears of the signal at once, and if the process is still there after ``GRACE`` seconds it does the last
-    words and ends it.
+    a thread receives the signal at once. If the process still runs after ``GRACE`` seconds, the thread calls
+    ``last_words`` and ends it.
 
-    Python drops an exception within a destructor or a weak reference's callback, of which loading TensorFlow has many,
-    and the handler's is one of them. So it hears of what was dropped, too.
+    Python drops exceptions in destructors and in callbacks of weak references, which loading TensorFlow runs many of.
+    If the handler's exception is dropped, the signal is sent again.
 
-    :param log: told when that happens.
+    :param log: called with a line when the thread ends the process.
     """
     stop, gone = Stop(), threading.Event()
     hear, tell = os.pipe()

@@ -19,20 +19,20 @@ from orbitgp.likelihoods.sites import Batch, Moments
 from orbitgp.likelihoods.tilts import Tilt
 from orbitgp.orbits.sampling import uniforms
 
-POINTS = 512  #: for expectations over f
-PREDICTED_TOGETHER = 256  # inputs: all points of a test set would not fit into memory
+POINTS = 512  #: number of points for expectations over f
+PREDICTED_TOGETHER = 256  # inputs at a time: all points of a test set would not fit into memory
 
 
 @lru_cache(maxsize=16)
-def normal_points(dimensions: int, count: int = POINTS) -> np.ndarray:
+def normal_points(dimensions: int) -> np.ndarray:
     """
     Points whose plain average stands for an expectation under N(0, I): a Sobol set under one fixed digital shift. Each
     column has mean 0 and variance 1, so that averages of quadratic functions without cross terms are exact.
 
-    :return: [count, dimensions]
+    :return: [POINTS, dimensions]
     """
-    with tf.init_scope():  # numbers, also where a graph is being made
-        points = ndtri(uniforms(1, 1, count, dimensions, tf.constant([0, 0]))[0, 0].numpy())
+    with tf.init_scope():  # numbers, even while a graph is traced
+        points = ndtri(uniforms(1, 1, POINTS, dimensions, tf.constant([0, 0]))[0, 0].numpy())
     points -= points.mean(axis=0)
     return points / points.std(axis=0)
 
@@ -66,7 +66,7 @@ class ClassLikelihood(Likelihood, metaclass=abc.ABCMeta):
 
     def checked(self, Y: tf.Tensor) -> tf.Tensor:
         """
-        :return: [N, K], the labels, after a look at them.
+        :return: [N, K], the labels, after checking them.
         """
         if Y.shape[-1] != self.classes:
             raise ValueError(f"Y has {Y.shape[-1]} columns; for {self.classes} classes its rows are one-hot, [N, K]")
@@ -83,7 +83,9 @@ class ClassLikelihood(Likelihood, metaclass=abc.ABCMeta):
         self, function: Callable[..., tf.Tensor], Fmu: TensorType, Fvar: TensorType, *more: TensorType
     ) -> tf.Tensor:
         """
-        :param function: ([S, N, K] values of f, [N, …], …) → [N, …], for some of the inputs.
+        Applies a function to samples of f, for some of the inputs at a time.
+
+        :param function: ([S, N, K] values of f, [N, …], …) → [N, …]
         """
         points = tf.constant(normal_points(self.classes), tf.convert_to_tensor(Fmu).dtype)[:, None]
 
@@ -131,14 +133,14 @@ class ClassLikelihood(Likelihood, metaclass=abc.ABCMeta):
 
 
 class TiltedClassLikelihood(ClassLikelihood):
-    """One whose bound has local parameters."""
+    """A likelihood of several classes whose bound has local parameters."""
 
     def __init__(self, classes: int, tilt: Tilt) -> None:
         """
         :param classes: K, at least two.
-        :param tilt: how the local parameters of a datum are chosen: :class:`~orbitgp.likelihoods.IndependentGroups`,
-            or a :class:`~orbitgp.likelihoods.RecognitionNetwork` or :class:`~orbitgp.likelihoods.TiltTable` of as many
-            numbers as :meth:`local_numbers` says.
+        :param tilt: chooses the local parameters of each datum: :class:`~orbitgp.likelihoods.IndependentGroups`, or a
+            :class:`~orbitgp.likelihoods.RecognitionNetwork` or :class:`~orbitgp.likelihoods.TiltTable` with the
+            numbers of parameters that :meth:`local_numbers` returns.
         """
         super().__init__(classes)
         self._tilt = checks.instance("tilt", tilt, Tilt)
@@ -146,7 +148,7 @@ class TiltedClassLikelihood(ClassLikelihood):
     @staticmethod
     @abc.abstractmethod
     def local_numbers(classes: int) -> tuple[int, int]:
-        """How many local parameters a datum has: positive ones (``outputs`` of a tilt), others (its ``real``)."""
+        """Numbers of local parameters of a datum: positive ones (``outputs`` of a tilt), and others (its ``real``)."""
 
     @staticmethod
     @abc.abstractmethod
@@ -157,8 +159,8 @@ class TiltedClassLikelihood(ClassLikelihood):
 
     def local(self, batch: Batch, independent: Callable[[], Moments]) -> tf.Tensor:
         """
-        :param independent: makes estimates of the moments of f from draws of their own.
-        :return: [N, L], of each datum.
+        :param independent: returns estimates of the moments of f from independent draws.
+        :return: [N, L], the local parameters of each datum.
         """
         found, wanted = self._tilt(batch, lambda: self.best_local(independent())), self.local_numbers(self.classes)
         if found.shape[-1] != sum(wanted):

@@ -18,12 +18,12 @@ class DirichletLabels(ClassLikelihood):
     """
     A Gaussian for each class, N(ỹ_k; f_k, s_k²), on labels that stand for Dirichlet(α) probabilities, α_k = y_k + ε.
 
-    Each Gamma(α_k, 1) variable of that Dirichlet is taken for a log-normal one of the same mean and variance:
-    s_k² = log(1 + 1/α_k) and ỹ_k = log α_k − ½ s_k². So e^f, normalised, are the probabilities: predictions are those
-    of softmax(f), while the bound is of the density of ỹ. It has no slack and no local parameters, and is no bound to
-    a probability of the labels: compare test scores with those of other likelihoods, not bounds.
+    Each Gamma(α_k, 1) variable of that Dirichlet is approximated by a log-normal one of the same mean and variance:
+    s_k² = log(1 + 1/α_k) and ỹ_k = log α_k − ½ s_k². Predicted probabilities are those of softmax(f), while the bound
+    is on the density of ỹ. It has no slack and no local parameters. But it does not bound the probability of the
+    labels: compare other likelihoods by test scores, not by bounds.
 
-    The label's class has another precision than the rest: natural steps need a model with ``covariance="per_output"``.
+    The label's class and the rest differ in precision: natural steps need a model with ``covariance="per_output"``.
     A common shift of all f changes no probability, so a constant mean function of :meth:`mean_target` is a good prior.
     """
 
@@ -31,7 +31,7 @@ class DirichletLabels(ClassLikelihood):
         """
         :param classes: K, at least two.
         :param concentration: ε > 0. The smaller, the further apart are the targets of the label and of the rest. Too
-            large an ε makes predictions timid: choose it by the likelihood of held-out labels.
+            large an ε makes predictions underconfident: choose it by the likelihood of held-out labels.
         """
         super().__init__(classes)
         self._concentration = checks.number("concentration", concentration, least=1e-6)
@@ -55,7 +55,7 @@ class DirichletLabels(ClassLikelihood):
 
     @inherit_check_shapes
     def _log_prob(self, X: TensorType, F: TensorType, Y: TensorType) -> tf.Tensor:
-        """Of ỹ, as in training."""
+        """log N(ỹ; f, s²), as in training."""
         return tf.reduce_sum(gaussian_sites(*self.targets(Y)).expectation(F, tf.square(F)), axis=-1)
 
     @inherit_check_shapes

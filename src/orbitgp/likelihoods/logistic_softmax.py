@@ -11,21 +11,21 @@ from orbitgp.likelihoods.classes import TiltedClassLikelihood
 from orbitgp.likelihoods.polya_gamma import best_tilt, polya_gamma_sites
 from orbitgp.likelihoods.sites import Batch, Moments, Sites, sites_of
 
-#: the least −E log σ(−f) that a noisy estimate is taken for, as below zero nothing is best
+#: lower limit for noisy estimates of −E log σ(−f), which is positive
 LEAST = 1e-6
 
 
 def logistic_softmax_sites(Y: tf.Tensor, tilt: tf.Tensor, rate: tf.Tensor) -> Sites:
     """
-    Of log σ(f_y) − log Σ_j σ(f_j), in three steps that each have a tangent. For any λ > 0,
+    Sites of a bound to log σ(f_y) − log Σ_j σ(f_j), by three tangents. For any λ > 0,
     −log s ≥ 1 + log λ − λ s. With σ(f_j) = 1 − σ(−f_j), for any γ_j > 0,
     λ σ(−f_j) ≥ γ_j (1 + log λ − log γ_j + log σ(−f_j)). And log σ has the Pólya-Gamma bound. The best λ is
     (1 + G)/K with G = Σ_j γ_j, which leaves
 
         log p(y | f) ≥ log σ(f_y) + Σ_j γ_j log σ(−f_j) + (1 + G) log((1 + G)/K) − Σ_j γ_j log γ_j.
 
-    Linear terms ½ (y − γ) and precisions (y + γ) θ(c) are those of the paper, whose Gamma and Poisson variables have
-    the same γ as a mean; the constant is higher, by its entropy of λ.
+    Linear terms ½ (y − γ) and precisions (y + γ) θ(c) are those of Galy-Fajou and others, whose Gamma and Poisson
+    variables have the same γ as a mean; the constant is higher, by the entropy of their λ.
 
     :param Y: [N, K] one-hot rows.
     :param tilt: [N, K] c ≥ 0.
@@ -41,8 +41,8 @@ class LogisticSoftmax(TiltedClassLikelihood):
     p(y = k | f) = σ(f_k) / Σ_j σ(f_j), with the bound of :func:`logistic_softmax_sites` in training and the exact
     likelihood in prediction.
 
-    Another likelihood than the softmax, to which it comes close where all f_k are far below zero. Each class has a site
-    precision of its own: natural steps need a model with ``covariance="per_output"``.
+    It is close to the softmax only where all f_k are far below zero. Each class has its own site precision: natural
+    steps need a model with ``covariance="per_output"``.
     """
 
     @staticmethod

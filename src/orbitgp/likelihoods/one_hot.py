@@ -9,7 +9,7 @@ from check_shapes import check_shapes
 from gpflow.base import TensorType
 from gpflow.likelihoods import Gaussian
 
-#: of Gauss and Hermite's quadrature
+#: nodes of the Gauss-Hermite quadrature
 NODES = 48
 
 

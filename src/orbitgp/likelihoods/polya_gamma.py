@@ -24,6 +24,8 @@ def polya_gamma_precision(tilt: tf.Tensor) -> tf.Tensor:
 
 def polya_gamma_sites(Y: tf.Tensor, tilt: tf.Tensor) -> Sites:
     """
+    Sites of the bound in :func:`polya_gamma_bound`.
+
     :param Y: [N, P] of −1 and +1.
     :param tilt: [N, P] c ≥ 0.
     """
@@ -52,7 +54,10 @@ def best_tilt(moments: Moments) -> tf.Tensor:
 
 
 class PolyaGammaBernoulli(ScalarLikelihood):
-    """p(y | f) = σ(y f) for y ∈ {−1, +1}, with the bound above in training and the exact likelihood in prediction."""
+    """
+    p(y | f) = σ(y f) for y ∈ {−1, +1}, with the bound of :func:`polya_gamma_bound` in training and the exact likelihood
+    in prediction.
+    """
 
     def __init__(self, tilt: Tilt, **kwargs: Any) -> None:
         """
@@ -64,8 +69,8 @@ class PolyaGammaBernoulli(ScalarLikelihood):
 
     def tilt(self, batch: Batch, independent: Callable[[], Moments]) -> tf.Tensor:
         """
-        :param independent: makes estimates of the moments of f from draws of their own.
-        :return: [N, P], c of each datum, after a look at the labels.
+        :param independent: returns estimates of the moments of f from independent draws.
+        :return: [N, P], c of each datum, after checking the labels.
         """
         one = tf.ones([], batch.Y.dtype)
         with tf.control_dependencies([tf.debugging.assert_equal(tf.abs(batch.Y), one, "labels must be −1 or +1")]):

@@ -17,17 +17,17 @@ from gpflow.base import TensorType
 from gpflow.likelihoods import Gaussian, Likelihood
 from gpflow.utilities import Dispatcher
 
-#: (likelihood, batch, a function that makes :class:`Moments` from draws of their own) → :class:`Sites`
+#: (likelihood, batch, a function that returns :class:`Moments` from independent draws) → :class:`Sites`
 sites_of = Dispatcher("sites_of")
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Estimates for each input and output; ``variance`` may be [N, 1] where all outputs have the same."""
+    """Unbiased estimates of the moments of q(f) = N(μ, σ²), for each input and output."""
 
     mean: tf.Tensor  #: [N, P], of μ
     mean_square: tf.Tensor  #: [N, P], of μ²; not the square of ``mean``
-    variance: tf.Tensor  #: [N, P] or [N, 1], of σ²
+    variance: tf.Tensor  #: [N, P] or, if all outputs share it, [N, 1], of σ²
 
     @property
     def second(self) -> tf.Tensor:
@@ -36,7 +36,8 @@ class Moments:
 
     def shifted(self, by: tf.Tensor) -> Moments:
         """
-        :param by: [N, P] or [N, 1], known numbers that are added to f.
+        :param by: [N, P] or [N, 1], known numbers m.
+        :return: the moments of f + m.
         """
         square = self.mean_square + 2 * by * self.mean + tf.square(by)
         return Moments(self.mean + by, square, self.variance)
@@ -44,10 +45,10 @@ class Moments:
 
 @dataclass(frozen=True)
 class Batch:
-    """What a likelihood may look at."""
+    """A batch of the data, as likelihoods see it."""
 
-    X: tf.Tensor  #: [N, D]
-    Y: tf.Tensor  #: [N, P]
+    X: tf.Tensor  #: [N, D], inputs
+    Y: tf.Tensor  #: [N, P], targets
     index: tf.Tensor | None = None  #: [N], the rows' numbers in the whole data
     weight: tf.Tensor | None = None  #: [N], how many times each row counts; once, if None
 
@@ -63,14 +64,14 @@ class Sites(NamedTuple):
         """
         :param mean: [N, P] μ
         :param second: [N, P] μ² + σ²
-        :return: [N, P]
+        :return: [N, P], the expectation under f ~ N(μ, σ²).
         """
         return self.linear * mean - 0.5 * self.precision * second + self.constant
 
     def of_remainder(self, known: tf.Tensor) -> Sites:
         """
-        :param known: [N, P] or [N, 1], the part m of f = m + h that is known.
-        :return: the same function, of h.
+        :param known: [N, P] or [N, 1], the known part m of f = m + h.
+        :return: the same function, in terms of h.
         """
         linear = self.linear - self.precision * known
         return Sites(linear, self.precision, self.constant + known * (self.linear - 0.5 * self.precision * known))
@@ -78,7 +79,7 @@ class Sites(NamedTuple):
 
 def gaussian_sites(target: tf.Tensor, noise: tf.Tensor) -> Sites:
     """
-    log N(y; f, s²).
+    Sites of log N(y; f, s²), which are exact.
 
     :param target: [N, P] y
     :param noise: [N, P] or [N, 1] s²
@@ -88,8 +89,9 @@ def gaussian_sites(target: tf.Tensor, noise: tf.Tensor) -> Sites:
 
 def quadratic_sites(likelihood: Likelihood, batch: Batch, independent: Callable[[], Moments]) -> Sites:
     """
-    :param independent: makes estimates of the moments of q(f) from draws of their own, for those who need them.
-    :return: of each row, times its weight.
+    The sites of a batch, each row's multiplied by its weight.
+
+    :param independent: returns estimates of the moments of q(f) from independent draws, for likelihoods that need them.
     """
     sites = sites_of(likelihood, batch, independent)
     if batch.weight is None:
@@ -102,7 +104,7 @@ def expected_log_density(
 ) -> tf.Tensor:
     """
     :param moments: unbiased estimates of the moments of q(f).
-    :param independent: makes estimates from other draws, independent of ``moments``.
+    :param independent: returns such estimates from other draws, independent of ``moments``.
     :return: [N], an unbiased estimate of E_q log p(y | f), or of a lower bound to it, summed over outputs, times the
         row's weight.
     """
@@ -113,8 +115,8 @@ def expected_log_density(
 @check_shapes("X: [N, D]", "F: [N, P]", "Y: [N, P]", "return: [N]")
 def slope(likelihood: Likelihood, X: TensorType, F: TensorType, Y: TensorType) -> tf.Tensor:
     """
-    ‖∂ log p(y | f) / ∂f‖: how hard a datum pulls at f. It is σ(−y f) for the logistic likelihood, and ‖y − f‖ by the
-    noise variance for the Gaussian.
+    ‖∂ log p(y | f) / ∂f‖: how hard a datum pulls at f. It is σ(−y f) for the logistic likelihood, and ‖y − f‖ divided
+    by the noise variance for the Gaussian.
     """
     F = tf.convert_to_tensor(F)
     with tf.GradientTape(watch_accessed_variables=False) as tape:
@@ -126,7 +128,7 @@ def slope(likelihood: Likelihood, X: TensorType, F: TensorType, Y: TensorType) -
 @sites_of.register(Likelihood, object, object)
 def _no_sites(likelihood: Likelihood, batch: Batch, independent: Callable[[], Moments]) -> Sites:
     raise TypeError(
-        f"the bound of {type(likelihood).__name__} is not linear in the moments of q(f), so that samples of the orbit "
+        f"the bound of {type(likelihood).__name__} is not linear in the moments of q(f), so draws from the orbit "
         "would bias it; use gpflow.likelihoods.Gaussian or one of orbitgp.likelihoods"
     )
 

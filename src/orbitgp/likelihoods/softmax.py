@@ -12,7 +12,7 @@ from orbitgp.likelihoods.classes import TiltedClassLikelihood
 from orbitgp.likelihoods.polya_gamma import best_tilt, polya_gamma_precision, polya_gamma_sites
 from orbitgp.likelihoods.sites import Batch, Moments, Sites, sites_of
 
-ROUNDS = 20  #: of the two closed forms, none of which lowers the bound; more gain less than 0.02 nats a datum
+ROUNDS = 20  #: of updates of c and a in turn, each in closed form; more gain less than 0.02 nats for each datum
 
 
 def softmax_sites(Y: tf.Tensor, tilt: tf.Tensor, offset: tf.Tensor) -> Sites:
@@ -40,8 +40,8 @@ def softmax_bound(
     :param Y: [N, K] one-hot rows.
     :param mean: [N, K] μ
     :param variance: [N, K] σ²
-    :param tilt: [N, K] c ≥ 0 and
-    :param offset: [N, 1] a, neither of which may depend on the draws behind ``mean`` and ``variance``.
+    :param tilt: [N, K] c ≥ 0, which must not depend on the draws behind ``mean`` and ``variance``.
+    :param offset: [N, 1] a, which must not either.
     """
     Y, mean, variance, tilt, offset = (tf.convert_to_tensor(part) for part in (Y, mean, variance, tilt, offset))
     sites = softmax_sites(Y, tilt, offset)
@@ -53,9 +53,9 @@ class Softmax(TiltedClassLikelihood):
     p(y = k | f) = e^{f_k} / Σ_j e^{f_j}, with the bound of :func:`softmax_bound` in training and the exact likelihood
     in prediction.
 
-    Each class has a site precision of its own, θ(c_k): natural steps need a model with ``covariance="per_output"``. The
-    bound is not tight (``benchmarks/slack.md``), which pulls the scale of f, so compare its values with those of other
-    likelihoods with care.
+    Each class has its own site precision θ(c_k): natural steps need a model with ``covariance="per_output"``. The bound
+    is not tight (``benchmarks/slack.md``). This biases the scale of f, and makes bounds of other likelihoods hard to
+    compare with this one.
     """
 
     @staticmethod
@@ -65,7 +65,7 @@ class Softmax(TiltedClassLikelihood):
 
     @staticmethod
     def best_local(moments: Moments) -> tf.Tensor:
-        """[N, K + 1], c and a, by some rounds of both closed forms."""
+        """[N, K + 1], c and a, by updating both in turn."""
         mean, K = moments.mean, moments.mean.shape[-1]
         precision = tf.fill(tf.shape(mean), tf.constant(0.25, mean.dtype))
         for _ in range(ROUNDS):

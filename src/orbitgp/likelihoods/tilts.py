@@ -1,4 +1,4 @@
-"""How the local parameters of a bound are chosen: by a network, from a table, or from draws of their own."""
+"""Choices of a bound's local parameters: by a recognition network, from a table, or from independent draws."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from orbitgp.likelihoods.sites import Batch
 
 class Tilt(Module, metaclass=abc.ABCMeta):
     """
-    A choice of the local parameters of each datum. What they are, the likelihood says: the tilt c of each output for
-    the logistic one; some positive numbers, and perhaps some of either sign after them, in general.
+    Chooses the local parameters of each datum. The likelihood defines them: for the logistic one, the tilt c of each
+    output; in general, L numbers, the positive ones first and then those of either sign.
     """
 
     @abc.abstractmethod
     def __call__(self, batch: Batch, best: Callable[[], tf.Tensor]) -> tf.Tensor:
         """
-        :param best: makes the local parameters [N, L] that are best for moments of f, by draws of their own.
-        :return: [N, L]
+        :param best: returns the local parameters [N, L] that are best for moments of f estimated by independent draws.
+        :return: [N, L], the local parameters.
         """
 
 
@@ -34,8 +34,8 @@ class RecognitionNetwork(Tilt):
     """
     c(x, y), the paper's choice: layers of rectified linear units, with softplus at the end.
 
-    What it must find is how large f is at each x. One narrow layer leaves a gap to the best c that is larger than what
-    one angle of Fig. 3 has over another (``benchmarks/network.md``).
+    It has to learn how large f is at each x. With one narrow layer, the bound lies further below that of the best c
+    than the bounds of different angles in Fig. 3 lie apart (``benchmarks/network.md``).
     """
 
     def __init__(
@@ -52,10 +52,10 @@ class RecognitionNetwork(Tilt):
         """
         :param input_dim: D, the length of an input.
         :param hidden: widths of the hidden layers.
-        :param outputs: how many positive numbers it gives.
-        :param seed: of the first weights.
-        :param labels: columns of y; as many as ``outputs`` if None.
-        :param real: how many numbers of either sign come after the positive ones.
+        :param outputs: number of positive outputs.
+        :param seed: seed of the initial weights.
+        :param labels: number of columns of y; ``outputs`` if None.
+        :param real: number of outputs of either sign, after the positive ones.
         """
         super().__init__(name=name)
         rng = np.random.default_rng(checks.integer("seed", seed, least=0))
@@ -73,7 +73,7 @@ class RecognitionNetwork(Tilt):
         self.offsets[-1].assign(np.repeat([np.log(np.e - 1), 0.0], [outputs, real]))
 
     def __call__(self, batch: Batch, best: Callable[[], tf.Tensor]) -> tf.Tensor:
-        """The network's output; what would be best is not asked for."""
+        """The network's output; ``best`` is not used."""
         values = tf.concat([tf.cast(batch.X, batch.Y.dtype), batch.Y], axis=-1)
         *inner, last = zip(self.weights, self.offsets, strict=True)
         for weights, offsets in inner:
@@ -83,13 +83,13 @@ class RecognitionNetwork(Tilt):
 
 
 class TiltTable(Tilt):
-    """Free numbers for each datum: no amortisation gap, but N of them to learn and a row number in every batch."""
+    """Free parameters for each datum: no amortisation gap, but N rows to learn, and batches must have row numbers."""
 
     def __init__(self, num_data: int, outputs: int = 1, name: str | None = None, *, real: int = 0) -> None:
         """
         :param num_data: N, the size of the whole data.
-        :param outputs: how many positive numbers a datum has.
-        :param real: how many numbers of either sign come after the positive ones.
+        :param outputs: number of positive parameters of a datum.
+        :param real: number of parameters of either sign, after the positive ones.
         """
         super().__init__(name=name)
         shape = (checks.integer("num_data", num_data, least=1), checks.integer("outputs", outputs, least=1))
@@ -105,8 +105,8 @@ class TiltTable(Tilt):
 
 
 class IndependentGroups(Tilt):
-    """The best local parameters for moments that draws of their own estimate: nothing to learn, at twice the draws."""
+    """The best local parameters for moments estimated by independent draws: nothing to learn, but twice the draws."""
 
     def __call__(self, batch: Batch, best: Callable[[], tf.Tensor]) -> tf.Tensor:
-        """Where the local parameters are best, the bound is flat in them: no gradient needed."""
+        """The best local parameters, without a gradient: there the bound is flat in them."""
         return tf.stop_gradient(best())

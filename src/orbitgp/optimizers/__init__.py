@@ -1,1 +1,1 @@
-"""Steps: natural ones for q, Adam for the rest, which images they take, and how rates fall."""
+"""Training steps: natural gradients for q, Adam for the rest, batches, and schedules of rates."""

@@ -1,4 +1,4 @@
-"""Adam, with a scale for each number as usual, or one for each row."""
+"""Adam, with a step scale for each number as usual, or one for each row."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ EPSILON = 1e-7
 
 class Adam:
     """
-    m ← β₁ m + (1 − β₁) g, v ← β₂ v + (1 − β₂) g², x ← x − rate · m̂ / (√v̂ + ε), with m̂ and v̂ freed of their start at 0.
+    m ← β₁ m + (1 − β₁) g, v ← β₂ v + (1 − β₂) g², x ← x − rate · m̂ / (√v̂ + ε),
+    with m̂ and v̂ corrected for their start at 0.
 
-    Keras makes some twenty operations of this for each variable. A step of training is made of small operations, and
-    these were a third of them; TensorFlow has one that does it all.
+    This is one TensorFlow operation for each variable. Keras has some twenty, a third of all in a training step.
 
-    With a scale for each row, v [rows, 1, …] has the mean of g² over the row, and the row moves along its gradient's
-    mean. Rows of inducing points are images, and a kernel that knows of distances only has no pixel that it should
-    move further than its gradient says; scales of their own give pixels without a signal as long steps as those with.
+    With a scale for each row, v [rows, 1, …] follows the mean of g² over the row, so that a row moves along m. Rows of
+    inducing points are images: with scales of their own, pixels with hardly any gradient take as long steps as others,
+    for which a kernel of distances has no reason.
     """
 
     def __init__(self, variables: Sequence[tf.Variable], scale: str = "element") -> None:
         """
-        :param variables: what it moves.
+        :param variables: the variables to train.
         :param scale: ``"element"`` or ``"row"``.
         """
         self._by_row = checks.one_of("scale", scale, INDUCING_SCALES) == "row"
@@ -42,14 +42,14 @@ class Adam:
 
     @property
     def variables(self) -> list[tf.Variable]:
-        """What the next step depends on, besides the variables that are moved and the number of the step."""
+        """Adam's own state: the first and second moments."""
         return [*self._first, *self._second]
 
     def apply(self, gradients: Sequence[tf.Tensor], rate: TensorType, number: tf.Tensor) -> None:
         """
-        :param gradients: of what is to fall, for each variable.
-        :param rate: [] of this step.
-        :param number: [] how many steps were made before.
+        :param gradients: gradients of the loss, for each variable.
+        :param rate: [] the learning rate of this step.
+        :param number: [] the number of steps before this one.
         """
         rate = tf.convert_to_tensor(rate)
         beta_1, beta_2, epsilon = (tf.constant(value, rate.dtype) for value in (BETA_1, BETA_2, EPSILON))
@@ -58,7 +58,7 @@ class Adam:
             beta1_power=beta_1**power, beta2_power=beta_2**power, lr=rate, beta1=beta_1, beta2=beta_2, epsilon=epsilon
         )
         for gradient, variable, first, second in zip(gradients, self._moved, self._first, self._second, strict=True):
-            gradient = tf.convert_to_tensor(gradient)  # of a table it comes as rows and their numbers
+            gradient = tf.convert_to_tensor(gradient)  # a table's is sparse
             if self._by_row:
                 first.assign(beta_1 * first + (1 - beta_1) * gradient)
                 second.assign(beta_2 * second + (1 - beta_2) * self._squares(gradient))

@@ -1,4 +1,4 @@
-"""Which images a step takes."""
+"""Batches of training images: drawn, shuffled or hard."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from orbitgp import checks
 from orbitgp.optimizers.recipe import Recipe
 from orbitgp.orbits.sampling import split, uniforms
 
-SHARE = 0.5  # of a hard batch that is drawn by how wrong the model is
+SHARE = 0.5  # part of a hard batch that is drawn by how wrong the model is
 
 
 def make_batches(count: int, recipe: Recipe) -> Batches:
     """
-    :param count: N, how many rows there are.
-    :param recipe: says how many rows a step takes, and which.
+    :param count: N, the number of rows in the data.
+    :param recipe: has the batch size and the kind of batches.
     """
     if recipe.batches == "hard":
         return HardBatches(count, recipe.batch)
@@ -24,21 +24,19 @@ def make_batches(count: int, recipe: Recipe) -> Batches:
 
 class Batches:
     """
-    Rows of the data for each step, from nothing but a seed and the number of the step, so that a training goes on
-    anywhere.
+    Rows of the data for each step. They depend only on a seed and the number of the step, so that a training can
+    resume at any step.
 
-    Drawn ones take each row of each batch at random, with replacement. For shuffled ones all rows are ordered anew for
-    each epoch and taken one batch after another, so that an epoch has each row once (but for the N mod size rows that
-    make no batch; they are others in every epoch). Every batch is then still as likely as any other of its size, and
-    its bound unbiased; but what one batch of an epoch has too much of, the others have too little of, so that over
-    steps that hardly move the noise of batches cancels instead of adding up.
+    Drawn batches are random rows, with replacement. Shuffled batches go through all rows in a new random order in each
+    epoch, so that an epoch has each row once, but for N mod size random rows that fill no batch. A shuffled batch's
+    bound is unbiased too, and over an epoch of small steps the noise of batches cancels instead of adding up.
     """
 
     def __init__(self, count: int, size: int, *, shuffled: bool = False) -> None:
         """
-        :param count: N, how many rows there are.
-        :param size: of a batch; as many as N or more are all rows, in their order.
-        :param shuffled: whether they are, or drawn.
+        :param count: N, the number of rows in the data.
+        :param size: rows in a batch; with N or more, every batch is all rows in order.
+        :param shuffled: whether batches are shuffled instead of drawn.
         """
         self._count, self._shuffled = count, shuffled
         self.size = min(size, count)
@@ -51,7 +49,7 @@ class Batches:
     def rows(self, seed: tf.Tensor, stream: int) -> tf.Tensor:
         """
         :param seed: [2] int64, the seed of the training and the number of the step.
-        :param stream: of random numbers.
+        :param stream: stream of random numbers to use.
         :return: [size] numbers of rows.
         """
         if not self._shuffled or self.whole:
@@ -68,13 +66,13 @@ class Batches:
     def weights(self, rows: tf.Tensor) -> tf.Tensor | None:
         """
         :param rows: [size], as :meth:`rows` gave them.
-        :return: [size], how many times each counts, so that batches are unbiased; None for once.
+        :return: [size], how many times each counts, so that the bound is unbiased; None if all count once.
         """
         return None
 
     def draw(self, seed: tf.Tensor) -> tf.Tensor:
         """
-        :param seed: [2] integers, of one batch.
+        :param seed: [2] integers, the seed of one batch.
         :return: [size] numbers of rows, with replacement.
         """
         if self.whole:
@@ -84,25 +82,24 @@ class Batches:
 
 class HardBatches(Batches):
     """
-    Batches that have more of the images that the model gets wrong. Row i is drawn with the probability
+    Importance-sampled batches, with more of the images that the model gets wrong. Row i is drawn with the probability
 
         p_i = (1 − share) / N + share h_i / Σ h
 
-    where h_i is how hard its label pulled at f when the model last looked (:func:`orbitgp.likelihoods.slope`), and it
-    counts 1 / (N p_i) times, so that the bound stays unbiased. The rows that pull hard have much of the gradient, and
-    where they are few, how many of them there happen to be is much of a uniform batch's noise (what it comes to is in
-    benchmarks/batches.md). No weight is above 1 / (1 − share), and so the mean square of no gradient grows by more
-    than that factor, whatever h was.
+    where h_i is the slope of its log density in f when last evaluated (:func:`orbitgp.likelihoods.slope`). It counts
+    1 / (N p_i) times, so that the bound stays unbiased. Few rows with steep slopes can have much of the gradient; how
+    many of them a uniform batch happens to have is then much of its noise (benchmarks/batches.md). Weights are at most
+    1 / (1 − share), so the mean square of a gradient grows by at most that factor, whatever h is.
 
-    The j-th place of a batch draws from the j-th part of the cumulated probability, so that how often a row comes
-    varies less than by chance.
+    The j-th row of a batch is drawn from the j-th part of the cumulative probability (stratified sampling), so that a
+    row's count varies less than by chance.
     """
 
     def __init__(self, count: int, size: int, *, share: float = SHARE) -> None:
         """
-        :param count: N, how many rows there are.
-        :param size: of a batch; as many as N or more are all rows, each once.
-        :param share: of the batch that is drawn by h.
+        :param count: N, the number of rows in the data.
+        :param size: rows in a batch; with N or more, every batch is all rows, each once.
+        :param share: part of the batch that is drawn by h.
         """
         super().__init__(count, size)
         self._share = checks.number("share", share, least=0.0, most=0.99)  # some of each, so that no weight is huge
@@ -123,7 +120,9 @@ class HardBatches(Batches):
 
     def weigh(self, hardness: tf.Tensor) -> None:
         """
-        :param hardness: [N] h ≥ 0; where it is zero for all, all are as likely.
+        Sets the probabilities.
+
+        :param hardness: [N] h ≥ 0; if all are zero, all rows are equally likely.
         """
         positive = tf.cast(hardness, self.probability.dtype) + np.finfo(np.float64).tiny
         relative = positive / tf.reduce_sum(positive)

@@ -22,33 +22,31 @@ class NaturalPosterior(Module):
 
         T ← (I − P + ½ P²) T,   P lower triangular, P + Pᵀ = X.
 
-    To first order in ρ, Λ moves by the natural gradient, ρ (I + A − Λ), and it has the same fixed point. ρ is shortened
-    where an eigenvalue of X would be beyond 1, so that T stays invertible whatever A is. Most steps are not; those are
-    whose batch has a direction that none before had, and a few steps then make up for it.
+    To first order in ρ, Λ moves by the natural gradient, ρ (I + A − Λ), and it has the same fixed point. If an
+    eigenvalue of X could be beyond 1, ρ is shortened, so that T stays invertible whatever A is. This is rare: it
+    happens when a batch has a direction that none before had, and a few steps make up for it.
 
-    The mean moves by ρ C⁻¹ ∇_m. With C = Λ this would be the natural gradient, but in directions that draws tell
-    apart and their average does not, Λ is small and the noise of ∇_m is not: under wide orbits such steps grow until
-    nothing is finite. C is instead a running mean of the batches' ceilings I + Σ θ φ_g φ_gᵀ, which bound that noise;
-    the inverse of its factor takes the same steps as T, and has this batch's in it: with a C that was a step older,
-    ±180° of Fig. 3 lost its bound for hundreds of steps. Where nothing is drawn at random, C is Λ's target and the step
-    is the natural one.
+    The mean moves by ρ C⁻¹ ∇_m. C = Λ would be the natural gradient. But in directions in which draws differ and their
+    averages do not, Λ is small and the noise of ∇_m is not: under wide orbits such steps diverge. C is instead a
+    running mean of the batches' ceilings I + Σ θ φ_g φ_gᵀ, which bound that noise. The inverse of its factor takes the
+    same steps as T, the present batch's included: without it, ±180° of Fig. 3 loses its bound for hundreds of steps. If
+    nothing is drawn at random, C is Λ's target and the step is the natural one.
 
-    There is one Λ for all outputs, or one for each, as the model has it; means, ceilings and steps likewise. ρ is
-    shortened for each Λ by itself: given the sites, outputs do not depend on each other, and a direction that is new
-    to one class need not hold up the others.
+    There is one Λ for all outputs, or one for each, as in the model; the same holds for C. ρ is shortened for each Λ by
+    itself: given the sites, outputs are independent, and a direction that is new to one class need not slow the others.
     """
 
     def __init__(self, model: InvariantSVGP, scale: str = "ceiling") -> None:
         """
-        :param model: whose q is the start, and whose q :meth:`write_back` sets.
-        :param scale: what C is: ``"ceiling"``, or ``"precision"`` for the natural gradient, to see what it is worth.
+        :param model: its q is the start, and :meth:`write_back` sets it.
+        :param scale: what C is: ``"ceiling"``, or ``"precision"`` for the natural gradient, to compare.
         """
         super().__init__()
         self._model, self._scale = model, checks.one_of("scale", scale, NATURAL_SCALES)
         root = np.array(model.q_sqrt)
         inverse = np.linalg.inv(np.linalg.cholesky(np.linalg.inv(root @ np.swapaxes(root, 1, 2))))
         self.mean = tf.Variable(model.q_mu, trainable=False, name="mean")
-        #: [2, Q, M, M], T and C's, with Q = 1 for all outputs or one for each
+        #: [2, Q, M, M], T and the same of C; Q is 1 if all outputs share them, else P
         self.roots = tf.Variable(np.stack([inverse, inverse]), trainable=False, name="roots")
 
     def covariance(self) -> tf.Tensor:
@@ -67,10 +65,10 @@ class NaturalPosterior(Module):
 
     def start(self, linear: tf.Tensor, ceiling: tf.Tensor) -> None:
         """
-        A first q, from some of the data.
+        Sets the first q, from the bound of some of the data, scaled to all of it.
 
-        :param linear: [M, P] and
-        :param ceiling: [Q, M, M], of a bound that is scaled to all data. Too large a precision is safe to start from.
+        :param linear: [M, P], the bound's linear term.
+        :param ceiling: [Q, M, M], its ceiling. Too large a precision is safe to start from.
         """
         precision = tf.eye(ceiling.shape[-1], dtype=ceiling.dtype) + ceiling
         inverse = inverse_triangle(tf.linalg.cholesky(precision))
@@ -101,8 +99,8 @@ class NaturalPosterior(Module):
         self.roots.assign(roots)
 
     def write_back(self) -> None:
-        """Gives the model this q."""
-        # past Parameter.assign, whose check for NaN would end a compiled training instead of sending it back
+        """Sets the model's q to this one."""
+        # not by Parameter.assign: its check for NaN would end a compiled training, which should go back instead
         self._model.q_mu.unconstrained_variable.assign(self.mean)
         root = self._model.q_sqrt
         assert root.transform is not None
@@ -122,8 +120,8 @@ def inverse_root(precision: TensorType) -> tf.Tensor:
 def best_posterior(quadratic: Quadratic) -> tuple[tf.Tensor, tf.Tensor]:
     """
     :param quadratic: the bound of all data.
-    :return: [M, P] mean and [1 or P, M, M] root of the covariance of the q that maximises it. NaN where the estimate
-        of the precision is so noisy that there is no maximum.
+    :return: [M, P] mean and [1 or P, M, M] root of the covariance of the q that maximises it. NaN if the estimate of
+        the precision is so noisy that there is no maximum.
     """
     precision = tf.eye(quadratic.precision.shape[-1], dtype=quadratic.precision.dtype) + quadratic.precision
     root = inverse_root(precision)

@@ -1,4 +1,4 @@
-"""How a model is trained: which steps, how many, on which images, and how far they go. Loads no TensorFlow."""
+"""Settings of a training: kind and number of steps, batches and learning rates. Loads no TensorFlow."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Recipe:
     also variational. They rise linearly over the first ``warmup`` of the steps, then fall as half a cosine to ``floor``
     of the peak. ``batches``: rows ``"drawn"`` at random, ``"shuffled"`` anew in each epoch, or ``"hard"``: more of
     those that the model gets wrong (importance-sampled, :class:`orbitgp.optimizers.batches.HardBatches`).
-    ``inducing_scale``: whether Adam has a scale for each ``"element"`` of Z, or one for each ``"row"``, a point.
+    ``inducing_scale``: whether Adam has a step scale for each ``"element"`` of Z, or for each ``"row"``, a point.
     """
 
     kind: str = "natural"
@@ -62,6 +62,6 @@ class Recipe:
         checks.number("floor", self.floor, least=0.0, most=1.0)
         needed = {"inducing", "kernel", "likelihood", "orbit"} | ({"variational"} if self.kind == "adam" else set())
         if set(self.rates) != needed:
-            raise ValueError(f"rates must be those of {', '.join(sorted(needed))}, got {', '.join(sorted(self.rates))}")
+            raise ValueError(f"rates must be set for {', '.join(sorted(needed))}, got {', '.join(sorted(self.rates))}")
         for name, rate in self.rates.items():
             checks.number(f"rates[{name!r}]", rate, least=0.0)

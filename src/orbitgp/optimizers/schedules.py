@@ -1,4 +1,4 @@
-"""Rates as functions of the progress of a training, so that a resumed one goes on where it was."""
+"""Rates as functions of the progress of a training, so that a resumed one continues where it was."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def cosine(progress: TensorType, warmup: float, floor: float) -> tf.Tensor:
     """
     :param progress: in [0, 1].
     :param warmup: fraction of the training over which the rate rises linearly to its peak.
-    :param floor: what is left of the peak at the end.
+    :param floor: share of the peak at the end.
     :return: the rate's share of its peak: a rise, then half a cosine from 1 to ``floor``.
     """
     progress = tf.convert_to_tensor(progress)
@@ -23,7 +23,7 @@ def cosine(progress: TensorType, warmup: float, floor: float) -> tf.Tensor:
 def geometric(progress: TensorType, first: float, last: float) -> tf.Tensor:
     """
     :param progress: in [0, 1].
-    :return: from ``first`` to ``last``, by the same factor in every step.
+    :return: the rate: from ``first`` to ``last``, by the same factor in every step.
     """
     progress = tf.convert_to_tensor(progress)
     return first * tf.pow(tf.constant(last / first, progress.dtype), progress)

@@ -24,7 +24,7 @@ BATCH, DRAWS, LOOK = 0, 1, 2  # streams of random numbers in a step
 #: images for each inducing point in the first estimate of q: several, so that no direction is left unseen
 START_IMAGES = 4
 
-#: of the model at all images, in a training with hard batches
+#: times that a training with hard batches evaluates the model at all images
 LOOKS = 30
 
 
@@ -38,13 +38,13 @@ class Optimizer:
         self, model: InvariantSVGP, data: tuple[Any, Any], recipe: Recipe, seed: int, *, fused: bool | None = None
     ) -> None:
         """
-        :param model: what is trained.
-        :param data: (X, Y), [N, D] and [N, P], all of them; batches are drawn here.
-        :param recipe: which steps, how many, how far.
-        :param seed: decides batches and draws.
-        :param fused: whether XLA compiles a whole step, in which products take the place of factorisations. If None,
-            where the model is compiled and there is a GPU, which waits for small operations more than it works; Adam
-            for everything needs a bound that is quadratic in q besides.
+        :param model: the model to train.
+        :param data: (X, Y), [N, D] and [N, P], all training data; batches are made here.
+        :param recipe: kind and number of steps, batches and learning rates.
+        :param seed: seed of batches and draws.
+        :param fused: whether XLA compiles a whole step, with products instead of factorisations. If None, it does if
+            the model is compiled and there is a GPU, which would mostly wait for small operations. With Adam for
+            everything, the bound must also be quadratic in q.
         """
         self._model, self._recipe, self._seed = model, recipe, seed
         self._X = tf.constant(data[0], model.compute_dtype)
@@ -73,7 +73,7 @@ class Optimizer:
         self.hardness = tf.function(self._hardness, autograph=False)
 
     def _start(self, posterior: NaturalPosterior) -> None:
-        """The best q for a first few batches: from the prior instead, the first steps would have to be huge."""
+        """Starts at the best q for a few batches: from the prior, the first steps would have to be huge."""
         M, N, size = posterior.roots.shape[-1], self._X.shape[0], self._batches.size
         parts = min(-(-START_IMAGES * M // size), -(-N // size))
 
@@ -91,7 +91,7 @@ class Optimizer:
         posterior.start(*gather())
 
     def mend(self) -> None:
-        """A q that was not finite from the start is made anew, with the jitter that the model has now."""
+        """After a change of the model's jitter: factorises k_uu anew, and starts again if q is not finite."""
         if self._whitener is not None:
             self._whitener.assign(whitener(self._model.Kuu()))
         if self.posterior is not None and not np.all(np.isfinite(self.posterior.roots)):
@@ -114,13 +114,13 @@ class Optimizer:
         return found
 
     def write_back(self) -> None:
-        """Gives the model the present q, where it is kept apart from the model."""
+        """Sets the model's q to the present one, if the optimiser keeps its own."""
         if self.posterior is not None:
             self.posterior.write_back()
 
     def advance(self, steps: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """
-        :param steps: how many.
+        :param steps: number of steps to make.
         :return: the sum of their estimates of the bound, and whether all variables are finite after them.
         """
         batches = self._batches
@@ -138,13 +138,13 @@ class Optimizer:
         return total, finite
 
     def _hardness(self) -> tf.Tensor:
-        """[N], how hard each datum pulls at f (:func:`orbitgp.likelihoods.slope`) where the present model has it."""
+        """[N], how hard each datum pulls at the model's present f (:func:`orbitgp.likelihoods.slope`)."""
         self.write_back()
         size, N, weights = self._batches.size, self._X.shape[0], self._model.mean_weights()
         seed = split(tf.stack([tf.constant(self._seed, tf.int64), self.step]), LOOK)
 
         def part(number: tf.Tensor) -> tf.Tensor:
-            rows = tf.minimum(number * size + tf.range(size), N - 1)  # all of one size: XLA compiles for each
+            rows = tf.minimum(number * size + tf.range(size), N - 1)  # of one size: XLA compiles for each size
             X, Y, _ = self._batch(rows)
             return slope(self._model.likelihood, X, self._model.mean_estimates(X, weights, split(seed, number)), Y)
 
@@ -199,7 +199,7 @@ class Optimizer:
         return bound
 
     def _quadratic(self, batch: tuple[Any, ...], seed: tf.Tensor) -> tuple[Quadratic, tf.Tensor]:
-        """The batch's bound for every q, and W with W k_uu Wᵀ = I, found from that of the step before if it is kept."""
+        """The batch's bound as a function of q, and W with W k_uu Wᵀ = I, from that of the step before if kept."""
         W = whitener(self._model.Kuu(), self._whitener)
         return self._model.quadratic(batch, seed, W=W, within_xla=self._whitener is not None), W
 
@@ -232,14 +232,14 @@ class Optimizer:
 
 
 def _quadratic_in_q(model: InvariantSVGP) -> bool:
-    """Whether :meth:`InvariantSVGP.quadratic` is what its bound is, whatever the data."""
+    """Whether the bound is :meth:`InvariantSVGP.quadratic` less the KL divergence, whatever the data."""
     noise = model.likelihood.variance if isinstance(model.likelihood, Gaussian) else None
     one_precision = isinstance(noise, Parameter)  # for all outputs of an input
     return model.whiten and (one_precision or model.q_sqrt.shape[0] == model.num_latent_gps)
 
 
 def _parameter_groups(model: InvariantSVGP, with_posterior: bool) -> dict[str, list[tf.Variable]]:
-    """Trainable variables by the rate that moves them; groups without any are left out."""
+    """Trainable variables by the name of their learning rate; groups without any are left out."""
     groups = {
         "inducing": model.inducing_variable.trainable_variables,
         "kernel": model.kernel.base.trainable_variables,

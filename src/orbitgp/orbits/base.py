@@ -16,7 +16,7 @@ class Orbit(Module, metaclass=abc.ABCMeta):
     """
     A distribution p(x_a | x), written x_a = t(x, u) with u uniform on (0, 1)^num_uniforms.
 
-    A point x_a has E numbers: those of an input, E = D, or of another space that the orbit leads to.
+    A point x_a has E numbers: E = D, unless the orbit maps to another space, such as that of patches.
 
     A subclass says how many uniforms a draw takes (``num_uniforms``) and what they do (``apply``); each parameter is a
     ``gpflow.Parameter``, and the map is differentiable in it for fixed u (the reparameterisation trick).
@@ -25,12 +25,12 @@ class Orbit(Module, metaclass=abc.ABCMeta):
     @property
     @abc.abstractmethod
     def num_uniforms(self) -> int:
-        """How many uniform numbers one draw takes."""
+        """Number of uniforms that one draw takes."""
 
     def point_length(self, input_length: int) -> int:
         """
         :param input_length: D.
-        :return: E, how many numbers a point has.
+        :return: E, the length of a point.
         """
         return input_length
 
@@ -38,12 +38,14 @@ class Orbit(Module, metaclass=abc.ABCMeta):
     @check_shapes("X: [N, D]", "U: [N, S, num_uniforms]", "return: [N, S, E]")
     def apply(self, X: tf.Tensor, U: tf.Tensor) -> tf.Tensor:
         """
-        What :meth:`transform` does once it has looked at its arguments: U has the right length and X's precision.
+        The map x_a = t(x, u). :meth:`transform` has checked the arguments: U has the right length and X's precision.
         """
 
     @check_shapes("X: [N, D]", "U: [N, S, num_uniforms]", "return: [N, S, E]")
     def transform(self, X: TensorType, U: TensorType) -> tf.Tensor:
         """
+        The map x_a = t(x, u), after a check of its arguments.
+
         :param X: [N, D]
         :param U: [N, S, num_uniforms]; S draws for each input.
         :return: [N, S, E], in the precision of X.
@@ -103,7 +105,7 @@ class FiniteOrbit(Orbit):
     def chosen_points(self, U: tf.Tensor) -> tf.Tensor:
         """
         :param U: [N, S, 1]
-        :return: [N, S], ⌊u P⌋; in float64, so that all precisions choose the same.
+        :return: [N, S], indices ⌊u P⌋, computed in float64 so that all precisions choose the same.
         """
         return tf.cast(tf.floor(tf.cast(U[:, :, 0], tf.float64) * self.order), tf.int32)
 
@@ -116,7 +118,7 @@ class FiniteOrbit(Orbit):
     def sample_without_replacement(self, X: TensorType, count: int, seed: TensorType) -> tf.Tensor:
         """
         :param X: [N, D]
-        :param count: how many distinct points of each orbit, at most P.
+        :param count: number of distinct points of each orbit, at most P.
         :param seed: [2] integers that decide every draw.
         :return: [N, count, E]; each subset of an orbit is equally likely, and independent for each input.
         """

@@ -31,7 +31,7 @@ class Composed(Orbit):
         return sum(orbit.num_uniforms for orbit in self.orbits)
 
     def point_length(self, input_length: int) -> int:
-        """That of the last step."""
+        """The length of a point after the last step."""
         for orbit in self.orbits:
             input_length = orbit.point_length(input_length)
         return input_length

@@ -31,7 +31,7 @@ def gaussian_smoother(length: int, width: float) -> np.ndarray:
 
 def smooth_noise_basis(length: int, width: float, kept: float = 0.999) -> np.ndarray:
     """
-    The smoother A in its own coordinates. With A = U diag(s) Vᵀ, smoothed white noise A E Bᵀ has the same law as
+    A basis of smoothed white noise. With the smoother A = U diag(s) Vᵀ, smoothed white noise A E Bᵀ has the same law as
     (U s) E' (U' s')ᵀ, and all but the few largest s are nearly zero: a field of H × W pixels needs only some ten
     by ten random numbers.
 
@@ -96,7 +96,7 @@ class LocalDeformation(ImageOrbit):
 
     @property
     def num_uniforms(self) -> int:
-        """Six generators, the thickening, and two fields' random numbers; the first of a Sobol set are the best."""
+        """Those of six generators, the thickening and two fields, in this order: a Sobol set's first are its best."""
         return len(GENERATORS) + 1 + 2 * self._rows.shape[1] * self._columns.shape[1]
 
     @inherit_check_shapes

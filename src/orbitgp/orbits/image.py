@@ -105,17 +105,17 @@ class Rotation(AffineOrbit):
         name: str | None = None,
     ) -> None:
         """
-        :param alpha: largest angle in degrees, in [0, 180]. Only at exactly 0 is the gradient that of one side of a
-            kink, since bilinear interpolation has one at every pixel: start a little above.
+        :param alpha: largest angle in degrees, in [0, 180]. At exactly 0 the gradient is one-sided, since bilinear
+            interpolation has a kink at every pixel: start a little above.
         :param trainable: whether α is learned.
-        :param transform: ``"fold"``: behind α stands the angle in radians, folded at both ends, so that learning can
-            start at any angle, ±180° included; ``"sigmoid"``: 180° σ(·), as in the authors' released code, whose slope
-            vanishes at both ends, where it cannot start.
+        :param transform: how α stays in [0°, 180°]. ``"fold"``: a number in radians, folded at both ends, so that
+            learning can start at any angle, ±180° included; ``"sigmoid"``: 180° σ(·), as in the authors' released code,
+            which cannot start at the ends, where its slope vanishes.
         """
         super().__init__(shape, name=name)
         alpha = checks.number("alpha", alpha, least=0.0, most=180.0)
         if checks.one_of("transform", transform, TRANSFORMS) == "sigmoid" and alpha in (0.0, 180.0):
-            raise ValueError(f"alpha must lie between 0 and 180 behind a sigmoid, got {alpha:g}")
+            raise ValueError(f"alpha must lie between 0 and 180 with transform='sigmoid', got {alpha:g}")
         sigmoid = tfp.bijectors.Sigmoid(*tf.constant([0.0, 180.0], gpflow.default_float()))
         behind = Reflect(180.0, unit=DEGREE) if transform == "fold" else sigmoid
         self.alpha = Parameter(alpha, transform=behind, trainable=trainable)
@@ -170,7 +170,7 @@ class BoxAffineOrbit(AffineOrbit):
 
     names: tuple[str, ...]
     identity: tuple[float, ...]
-    #: what one unit of learning moves each parameter by: an angle is given in degrees and learned in radians
+    #: change of each parameter for a unit change of what is learned: angles are in degrees, but learned in radians
     units: tuple[float, ...]
 
     def __init__(
@@ -186,7 +186,7 @@ class BoxAffineOrbit(AffineOrbit):
         :param lower: φ_min, one number for each of ``names``; by default the identity less ``spread``.
         :param upper: φ_max; by default the identity plus ``spread``. The two need no order: a box is the same
             when its ends change places.
-        :param spread: half-width of the default box; of an angle in radians, 0.05 being 2.9°.
+        :param spread: half-width of the default box; for an angle in radians (0.05 is 2.9°).
         :param trainable: whether both ends are learned.
         """
         super().__init__(shape, name=name)
@@ -208,7 +208,7 @@ class BoxAffineOrbit(AffineOrbit):
         """[N, S, num_uniforms] → num_uniforms times [N, S]"""
         U = tf.convert_to_tensor(U)
         lower, upper = tf.cast(self.lower, U.dtype), tf.cast(self.upper, U.dtype)
-        # in this form a box without width is its point exactly, the identity among them
+        # in this form a box without width gives its point exactly, such as the identity
         return tf.unstack(lower + U * (upper - lower), axis=-1)
 
 

@@ -32,7 +32,7 @@ class Patches(ImageOrbit, FiniteOrbit):
         :param shape: (H, W) or (H, W, C) of the images.
         :param size: pixels along each side of a patch, at most the shorter side of the image.
         :param stride: pixels between two patches that follow each other.
-        :param location: whether a point has the place of its patch.
+        :param location: whether a point includes the place of its patch.
         """
         super().__init__(shape, name=name)
         height, width, channels = self.shape

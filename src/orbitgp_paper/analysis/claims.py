@@ -1,5 +1,5 @@
 """
-Claims, each a predicate over the tables, and what the results say of it.
+Verdicts on claims. Each claim is a predicate over the tables.
 
 A claim compares numbers of the tables (:mod:`orbitgp_paper.analysis.numbers`) with each other or with constants. Where
 the left side has a pattern, the comparison must hold for all rows that fit, and the same pattern on the right stands
@@ -32,14 +32,14 @@ from orbitgp_paper.analysis.numbers import Number, Side, column_words, find, p_v
 from orbitgp_paper.analysis.references import NotThere, Reference, Tables, decided, matching, parse
 from orbitgp_paper.yaml_files import read_yaml
 
-#: what a claim may have; its verdicts are asked of the last five
+#: what a claim may have; the last five decide its verdict
 KEYS = ("id", "claim", "section", "where", "figure", "reading", "cause", "given", "all", "any", "same_best", "exceeds")
 NEEDED = ("id", "claim", "section", "where")
 COLUMNS = ("id", "section", "where", "claim", "verdict", "evidence", "cause", "reading", "figure", "numbers")
 
 HOLDS, EXCEEDS, TIE, FAILS, NOT_MEASURED = VERDICTS = ("holds", "exceeds", "tie", "fails", "not measured")
 
-#: each sign with its comparison; how numbers write it, and its opposite; how a sentence says it of a limit, and of two
+#: for each sign: the comparison; the sign and its opposite as printed; the words for a limit, and for two numbers
 SIGNS: dict[str, tuple[Callable[[float, float], bool], str, str, str, str]] = {
     "<": (operator.lt, "<", "≥", "below", "lower"),
     "<=": (operator.le, "≤", ">", "at most", "lower"),
@@ -52,7 +52,7 @@ NOISE = 0.05  # means whose difference has a larger p-value are within noise of 
 
 
 class State(Enum):
-    """What a comparison came to."""
+    """The result of a comparison."""
 
     TRUE = "true"
     FALSE = "false"
@@ -61,7 +61,7 @@ class State(Enum):
 
 
 class Sentence(NamedTuple):
-    """Such that those which begin and end alike can be said as one."""
+    """A sentence in parts, so that those with the same start and end can be joined."""
 
     start: str
     middle: str
@@ -71,8 +71,8 @@ class Sentence(NamedTuple):
 @dataclass(frozen=True)
 class Outcome:
     """
-    What a comparison came to, its numbers as a machine has them and as a person says them, and by how much of the
-    larger number it is true.
+    The result of a comparison, its numbers by their names in the tables and in words, and its margin, relative to the
+    larger number.
     """
 
     state: State
@@ -139,7 +139,7 @@ def _verdict(claim: Mapping[str, Any], tables: Tables) -> tuple[str, list[Outcom
 
 
 def _all(states: Sequence[State]) -> State:
-    """:return: what is known of all being true: the first of these that one of them is"""
+    """:return: the state of their conjunction: the first of these that occurs"""
     order = (State.UNKNOWN, State.FALSE, State.NOISE, State.TRUE)
     return next(state for state in order if state in states)
 
@@ -150,7 +150,7 @@ def _any(states: Sequence[State]) -> State:
 
 
 def _outcome(entry: Any, tables: Tables) -> Outcome:
-    """:return: that of one comparison, for all rows that it speaks of"""
+    """:return: the outcome of one comparison, over all rows that it matches"""
     left, right = read_side(entry[0]), read_side(entry[2])
     assert left.reference is not None
     try:

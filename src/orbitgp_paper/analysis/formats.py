@@ -115,7 +115,7 @@ def shown(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
-    """Every digit; what is not a number is left blank."""
+    """Writes every digit; missing numbers are blank."""
     rows = ([_cell(value) for value in row] for row in frame.itertuples(index=False, name=None))
     files.write_csv(path, [str(name) for name in frame.columns], rows)
 
@@ -124,7 +124,7 @@ def read_table(path: Path) -> pd.DataFrame:
     """A CSV, with every digit that was written."""
     try:
         return pd.read_csv(path, float_precision="round_trip")
-    except ValueError as error:  # of which a ParserError and a UnicodeDecodeError are two
+    except ValueError as error:  # such as a ParserError or a UnicodeDecodeError
         raise files.DamagedFile(f"{path} is not a table: {error}") from error
 
 
@@ -137,7 +137,7 @@ def read_number(column: str, value: Any, scale: Any = None) -> str:
     """
     A number as a table shows it.
 
-    :param scale: the number that decides how many decimals ``value`` is given; its own size, unless told.
+    :param scale: the number that decides the number of decimals; ``value`` itself if None.
     """
     return _read(column, value, value if scale is None else scale)
 
@@ -199,7 +199,7 @@ def _with_spread(column: str, value: Any, std: float) -> str:
 
 def _read(column: str, value: Any, scale: Any) -> str:
     """
-    :param scale: the number that decides how many decimals ``value`` is given.
+    :param scale: the number that decides the number of decimals.
     """
     if isinstance(value, str):
         return value

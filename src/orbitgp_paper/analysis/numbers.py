@@ -49,11 +49,11 @@ class Side:
 @dataclass(frozen=True)
 class Number:
     """
-    A side's value, and its two forms: ``machine``; and ``name`` (whose it is), ``column`` (what it is) and ``text``
-    (the number with its unit). One that was made of another has a ``recipe``, “0.8 × 2.08 ± 0.02 %”.
+    A side's value, and its two forms: ``machine``; and in words ``name`` (of what), ``column`` (which quantity) and
+    ``text`` (the number with its unit). One that was computed from another has a ``recipe``, “0.8 × 2.08 ± 0.02 %”.
 
-    Of a mean also over how many seeds, or ``draws``, and their standard deviation (NaN: not known). A number that is
-    no mean is as exact as a constant. A limit that allows for noise by itself is not ``tested`` for a tie.
+    A mean also has the ``count`` of its seeds, or ``draws``, and their ``std`` (NaN: not known). A number that is no
+    mean is as exact as a constant. A limit that already allows for noise is not ``tested`` for a tie.
     """
 
     value: float
@@ -82,7 +82,7 @@ def read_side(value: Any) -> Side:
 
 def find(side: Side, tables: Tables, against: str = "") -> Number:
     """
-    :param against: the column that it is compared with, whose unit and decimals a limit has.
+    :param against: the column that it is compared with, which gives limits their unit and decimals.
     :return: the side's number; raises :class:`NotThere` if it was not measured.
     """
     if side.reference is None:
@@ -115,8 +115,8 @@ def find(side: Side, tables: Tables, against: str = "") -> Number:
 
 def p_value(first: Number, second: Number) -> float | None:
     """
-    Of Welch's t test, that the two means are one; beside an exact number it is the t test of one sample. None where it
-    cannot be told: neither side is a mean, or one is of a single seed or without its deviation.
+    The p-value of Welch's t test that two means are equal; against an exact number, of the one-sample t test. None if
+    there is none: neither side is a mean, or one is of a single seed or without its deviation.
     """
     means = [number for number in (first, second) if number.count]
     known = all(number.count > 1 and math.isfinite(number.std) for number in means)

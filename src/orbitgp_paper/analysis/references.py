@@ -69,7 +69,7 @@ def parse(text: str) -> Reference:
 def matching(reference: Reference, tables: Tables) -> list[tuple[str, ...]]:
     """
     :return: the rows that the patterns fit, in the table's order; the one that is named, where there is no pattern.
-        ``min`` and ``max`` are left as they are: they are each row's own, and the other side's of a comparison too.
+        ``min`` and ``max`` are left as they are: each row has its own, and so has the other side of a comparison.
     """
     if not any(map(_is_pattern, reference.row)):
         return [reference.row]
@@ -129,7 +129,7 @@ def _table(reference: Reference, tables: Tables) -> pd.DataFrame:
 
 
 def _worded(reference: Reference, table: pd.DataFrame) -> pd.DataFrame:
-    """:return: the rows that fit all words and patterns, whatever is asked of the extremes"""
+    """:return: the rows that fit all words and patterns; ``min`` and ``max`` fit any"""
     for name, key in zip(reference.keys, reference.row, strict=True):
         if key not in EXTREMES:
             table = table.loc[[_fits(value, key) for value in table[name]], :]

@@ -1,4 +1,4 @@
-"""From the frames of runs to the tables that are written, one function a table."""
+"""Tables of the runs' results, one function for each table."""
 
 from __future__ import annotations
 
@@ -156,8 +156,8 @@ def runs_table(finals: pd.DataFrame) -> pd.DataFrame:
 
 def caption(name: str, config: Config) -> str:
     """
-    :param name: of a table; that of an experiment of one's own is as good as the paper's.
-    :return: what it shows, and at which size.
+    :param name: name of a table, or of a user's own experiment.
+    :return: the table's caption: what it shows, and at which size.
     """
     title = TITLES.get(name, f"Experiment {name}: test error and bound.")
     experiment = config.experiments.get(name)
@@ -218,6 +218,6 @@ def _std(values: pd.Series) -> float:
 
 
 def _angles(group: pd.DataFrame) -> dict[str, float]:
-    """:return: nothing but NaN where no angle is among the parameters"""
+    """:return: mean, least and largest learned angle; NaN where no angle is among the parameters"""
     angles = group[ANGLE].to_numpy(float) if ANGLE in group else np.full(len(group), np.nan)
     return {"angle_mean": angles.mean(), "angle_min": angles.min(), "angle_max": angles.max()}

@@ -16,7 +16,7 @@ Statement = Callable[[Numbers], pd.Series]
 
 
 def _both_sides(quantity: str, compare: Callable[[pd.Series, pd.Series], pd.Series], a: str, b: str) -> Statement:
-    """The comparison of two models holds whichever side of the diagonal is seen first."""
+    """Whether the comparison of two models holds whichever side of the diagonal is seen first."""
 
     def of(numbers: Numbers) -> pd.Series:
         above, below = (compare(numbers(f"{quantity}_{side}", a), numbers(f"{quantity}_{side}", b)) for side in SIDES)
@@ -32,7 +32,7 @@ def _identified(numbers: Numbers) -> pd.Series:
 
 
 def _gap(numbers: Numbers) -> pd.Series:
-    """Of both models."""
+    """Whether the Pólya-Gamma bound is the lowest, for both models."""
     below = pd.Series(True, index=numbers(EVIDENCE, "plain").index)
     for model in ("invariant", "plain"):
         for above in ("elbo_logistic", "log_p_labels"):
@@ -51,7 +51,7 @@ EVIDENCE = "log_marginal_likelihood"
 LOWER: Callable[[pd.Series, pd.Series], pd.Series] = pd.Series.lt
 HIGHER: Callable[[pd.Series, pd.Series], pd.Series] = pd.Series.gt
 
-#: name: what it says, and where it is so
+#: for each name: the statement in words, and the draws of which it is true
 STATEMENTS: dict[str, tuple[str, Statement]] = {
     "both_fit": (
         "both models' training error is below the noise that they infer",
@@ -139,5 +139,5 @@ def toy_rates_table(draws: pd.DataFrame) -> pd.DataFrame:
 
 
 def _std_error(true: np.ndarray) -> float:
-    """Of a share in per cent."""
+    """Standard error of a share, in per cent."""
     return 100.0 * float(np.std(true, ddof=1) / np.sqrt(len(true))) if len(true) > 1 else float("nan")

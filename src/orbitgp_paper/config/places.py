@@ -1,4 +1,4 @@
-"""Runs by name, and where everything lies."""
+"""Names of runs, and paths of everything that a size makes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Paths:
-    """Where everything that a size makes lies. Names may be Snakemake wildcards, such as ``{dataset}``."""
+    """Paths of everything that a size makes. Names may be Snakemake wildcards, such as ``{dataset}``."""
 
     root: Path
 
@@ -54,7 +54,7 @@ class Paths:
         return self.root / "runs" / "estimators" / "estimators.csv"
 
     def costs(self) -> Path:
-        """Kernel evaluations and seconds, measured."""
+        """Kernel evaluations, measured."""
         return self.root / "runs" / "costs" / "costs.csv"
 
     def table(self, name: str) -> Path:
@@ -66,15 +66,15 @@ class Paths:
         return self.root / "figures" / name
 
     def claims(self) -> Path:
-        """The verdicts, without the ending."""
+        """The verdicts on claims, without the ending."""
         return self.root / "claims"
 
     def page(self) -> Path:
-        """Everything for readers, in one file."""
+        """The HTML page with all results."""
         return self.root / "index.html"
 
     def article(self) -> Path:
-        """The same as a paper."""
+        """The results as a PDF article."""
         return self.root / "article.pdf"
 
     def report(self) -> Path:

@@ -139,7 +139,7 @@ class Insensitivity(Block):
 class Estimators(Block):
     """Appendix B: bias and spread of the estimators of the bound's terms."""
 
-    samples: Distinct[Even] = Field(min_length=1, description="Numbers of draws, in two groups of half as many too.")
+    samples: Distinct[Even] = Field(min_length=1, description="Numbers of draws; groups have half of them each.")
     repeats: int = Field(2000, ge=2, le=1_000_000, description="Repeats of each estimate.")
     images: int = Field(50, ge=1, le=10_000, description="Number of images.")
     inducing: int = Field(100, ge=1, le=10_000, description="Number of inducing points.")

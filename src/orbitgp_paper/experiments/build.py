@@ -132,9 +132,9 @@ def targets(spec: RunSpec, data: ImageData, part: Images) -> np.ndarray:
 
 def load_trained(folder: Path, data: ImageData) -> InvariantSVGP:
     """
-    :param folder: of a run that has ended.
-    :param data: what it was trained on.
-    :return: the trained model, with the scheme of the final pass: it predicts what the run's numbers are of.
+    :param folder: the folder of a run that has ended.
+    :param data: the data that it was trained on.
+    :return: the trained model, with the scheme of the final pass, from which the run's numbers are.
     """
     spec = read_spec(folder / "config.yaml")
     found = {path: values.astype(np.float64) for path, values in files.read_npz(folder / "params.npz").items()}
@@ -178,9 +178,9 @@ def _tilt(
     spec: RunSpec, likelihood: settings.TiltedLikelihood, data: ImageData, *, outputs: int, real: int, labels: int
 ) -> Tilt:
     """
-    :param outputs: and
-    :param real: how many local parameters a datum has, positive ones and others.
-    :param labels: columns of its label.
+    :param outputs: number of positive local parameters of a datum.
+    :param real: number of its other local parameters.
+    :param labels: number of columns of its label.
     """
     if likelihood.hidden is not None:
         pixels = int(np.prod(data.train.shape))

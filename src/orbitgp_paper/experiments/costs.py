@@ -37,7 +37,7 @@ class Counting(gpflow.kernels.SquaredExponential):
 
 def measure(settings: Mapping[str, Any], data: ImageData | None = None) -> pd.DataFrame:
     """
-    For each size, P rotations of the orbit or S draws from it, how many values of k_g are asked for by
+    Counts, for each size (P rotations of the orbit, or S draws from it), the values of k_g that are needed by
 
     - ``in_g``, ``in_f``: the covariances of q(f) at a batch, k_ff(x, x), K_fu and K_uu, with inducing variables in g
       or in f, over the whole orbit;
@@ -45,7 +45,7 @@ def measure(settings: Mapping[str, Any], data: ImageData | None = None) -> pd.Da
       points.
 
     :param settings: ``sizes``, ``images`` in the batch, and ``inducing`` points.
-    :return: columns quantity, size, evaluations. Times are machines' own: ``benchmarks/scaling.md`` has them.
+    :return: columns quantity, size, evaluations. Times, which depend on the machine, are in ``benchmarks/scaling.md``.
     """
     data = mnist() if data is None else data
     inputs = data.train.inputs()

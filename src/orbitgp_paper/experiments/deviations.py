@@ -26,7 +26,7 @@ def measure(model: InvariantSVGP, data: ImageData, settings: Mapping[str, Any]) 
 
     :param settings: ``images``: how many test images, taken from each class in turn, in the order of the data;
         ``draws``: how many x_a for each; ``samples``: draws from the orbit behind each value of f; ``thresholds``: the
-        values of L; ``seed``: decides the draws. Other keys are not looked at.
+        values of L; ``seed``: decides the draws. Other keys are ignored.
     :return: columns view, label, threshold, probability, bound, expected_square, images.
     """
     labels = data.test.labels

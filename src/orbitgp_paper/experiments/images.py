@@ -55,7 +55,7 @@ def image_counts(dataset: Dataset) -> tuple[int, int, int]:
 
 def write_dataset(path: Path, data: ImageData) -> None:
     """
-    Bytes instead of floats where these are exact, so that MNIST stays small.
+    Writes a data set, with bytes instead of floats where these are exact, so that MNIST stays small.
 
     :param path: of an .npz.
     """

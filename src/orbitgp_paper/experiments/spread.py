@@ -38,12 +38,12 @@ QUANTITIES = ("k_ff", "square_norm", "bound")
 VARIANCE, LENGTHSCALE, NOISE_VARIANCE = 0.02, 6.0, 0.02  # near what training finds on MNIST
 CANDIDATES = 2000  # images that k-means looks at
 ROUNDING = 1e-12  # what is smaller, relative to the exact value, is rounding and no spread
-NUMBERS_TOGETHER = 2**23  # in one array
+NUMBERS_TOGETHER = 2**23  # largest size of an array
 
 
 @dataclass(frozen=True)
 class Naive(FullOrbit):
-    """Takes ``size`` draws for the whole orbit: all pairs, a draw with itself among them. Biased, as a warning."""
+    """Treats ``size`` draws as the whole orbit: all pairs, also of a draw with itself. Biased; shown as a warning."""
 
     size: int
     sampler: str
@@ -77,7 +77,7 @@ class Problem:
 
     @property
     def orbit(self) -> FiniteOrbit:
-        """Of the kernel."""
+        """The kernel's orbit."""
         return self.kernel.orbit
 
     @cached_property
@@ -135,12 +135,12 @@ def compare(settings: Mapping[str, Any], data: ImageData | None = None) -> pd.Da
     - ``square_norm``: ‖φ̄‖², φ̄ = E_a L⁻¹ k_g(Z, x_a);
     - ``bound``: E_q log p(y | f) under a Gaussian likelihood, in nats, summed over outputs.
 
-    ``shared``: one set of transformations for the whole batch, or one an image. Each image's estimate is as good
+    ``shared``: one set of transformations for the whole batch, or one for each image. Each image's estimate is as good
     either way, but the errors of shared draws are alike in all images, and a larger batch averages them out only in
     part.
 
     ``bias`` is the mean over ``repeats`` independent estimates less the exact value, ``bias_std_error`` its standard
-    error, ``std`` the standard deviation of one estimate. ``cost`` is at how many pairs k_g is evaluated for an image:
+    error, ``std`` the standard deviation of one estimate. ``cost`` is the number of evaluations of k_g for an image:
     S² pairs of draws for k_ff, S M pairs of a draw and an inducing point for ‖φ̄‖², both for the bound. At one S it is
     the same for all estimators; what groups save comes after, in columns to solve for.
 

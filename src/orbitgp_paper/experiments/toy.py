@@ -106,7 +106,7 @@ def half_by_half(name: str, model: gpflow.models.GPR) -> pd.DataFrame:
     What the points on one side of the diagonal tell of those on the other: log p(y) = log p(y₁) + log p(y₂ | y₁).
 
     :param model: fitted to all points; kernel and noise are left as they are.
-    :return: two rows, as each side comes first: columns model, seen (the side of y₁, above where x₂ > x₁),
+    :return: two rows, one for each side that is seen first: columns model, seen (the side of y₁, above where x₂ > x₁),
         log_marginal_likelihood, first and second (its two terms), and of the points on the other side rmse and
         std_ratio, the mean of the standard deviation of f given y₁ over that of the prior.
     """

@@ -1,5 +1,5 @@
 """
-Figure 2 over and over: other functions, other points, the same models. What is seen in one draw may be luck.
+Figure 2 for many functions and points, with the same models: what a single draw shows may be luck.
 
 Exact Gaussian processes on some tens of points, in NumPy. All models have the squared-exponential base kernel
 

@@ -18,7 +18,7 @@ from orbitgp_paper.figures.style import HOLLOW, SMALL, TEXT_WIDTH, legend, not_m
 VIEWS = {"prior": "prior, scaled to $k(x, x)=1$", "posterior": "posterior, mean over outputs"}
 NUMBERS = ("label", "threshold", "probability", "bound", "images")
 MARKED = (6, 9)  # the classes that rotation turns into each other
-FLOOR = 1e-4  # probabilities below are not told from 0
+FLOOR = 1e-4  # probabilities below are not distinguished from 0
 TYPICAL = 0.1  # classes are compared at the threshold at which deviations are about as likely
 
 
@@ -65,7 +65,7 @@ def _pooled(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _by_threshold(ax: Axes, rows: pd.DataFrame, shown: Mapping[str, Look]) -> float:
-    """The threshold at which classes are compared."""
+    """Draws probabilities by threshold, and returns the threshold at which classes are compared."""
     ax.set_xlabel("threshold $L$")
     if rows.empty:
         not_measured(ax)
@@ -86,7 +86,7 @@ def _by_threshold(ax: Axes, rows: pd.DataFrame, shown: Mapping[str, Look]) -> fl
 
 
 def _by_class(ax: Axes, rows: pd.DataFrame, shown: Mapping[str, Look], threshold: float) -> None:
-    """One marker a class and variant, with the bound as a dash above it; 6 and 9 on a grey ground."""
+    """One marker for each class and variant, with the bound as a dash above it; 6 and 9 on a grey ground."""
     rows = rows[rows["threshold"] == threshold]
     if rows.empty:
         ax.set_xlabel("class")

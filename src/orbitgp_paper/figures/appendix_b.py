@@ -28,9 +28,9 @@ NUMBERS = ("samples", "bias", "bias_std_error", "std")
 
 def draw(frame: pd.DataFrame) -> Figure:
     """
-    One column a quantity. Above the size of the bias with its standard error, below the standard deviation of one
-    estimate, where each image has draws of its own. A bias that is more than ``SURE`` standard errors from 0 is drawn;
-    where there is none such, a hollow triangle at that height says that less was measured.
+    One column for each quantity: above, the size of the bias with its standard error; below, the standard deviation of
+    one estimate, where each image has draws of its own. A bias of more than ``SURE`` standard errors is drawn; a hollow
+    triangle at that height stands for any smaller one.
 
     :param frame: columns estimator, shared (one set of draws for all images), samples, quantity, bias, bias_std_error,
         std.

@@ -80,7 +80,8 @@ CAPTIONS = {
 
 def caption_of(name: str) -> Caption:
     """
-    :param name: of a figure; of one that is not the paper's, its module's docstring speaks.
+    :param name: name of a figure.
+    :return: its caption; from its module's docstring, if it is not in ``CAPTIONS``.
     """
     if name in CAPTIONS:
         return CAPTIONS[name]

@@ -52,7 +52,7 @@ def curves(metrics: pd.DataFrame, column: str, looks: Mapping[str, Look]) -> lis
     """
     :param metrics: columns variant, seed, step and ``column``.
     :param looks: the variants to take, in the order in which they are drawn.
-    :return: one curve a variant that has a finite value.
+    :return: one curve for each variant that has a finite value.
     """
     found = []
     for variant, look in looks.items():

@@ -19,7 +19,7 @@ BLOCK_GAP = 0.5
 
 def draw(samples: Mapping[str, np.ndarray]) -> Figure:
     """
-    One block an original: itself in a square, as high as the rows of draws beside it.
+    One block for each original: itself in a square, as high as the rows of draws beside it.
 
     :param samples: originals [digits, H, W, C] and draws [digits, draws, H, W, C], both uint8, C 1 or 3.
     """
@@ -51,7 +51,7 @@ def draw(samples: Mapping[str, np.ndarray]) -> Figure:
 def _picture(
     ax: Axes, image: np.ndarray, left: float, top: float, size: float, aspect: float, framed: bool = False
 ) -> None:
-    """Ink is dark, as on paper, where there is one channel."""
+    """Draws an image; with one channel, ink is dark, as on paper."""
     gap = GAP / 2
     right, bottom = left + size - gap, top + size * aspect - gap
     left, top = left + gap, top + gap

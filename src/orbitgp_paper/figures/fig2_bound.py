@@ -56,7 +56,7 @@ def draw(bounds: pd.DataFrame) -> Figure:
 
 
 def _bound(ax: Axes, frame: pd.DataFrame) -> float | None:
-    """The lowest value that did not fit, if there is one."""
+    """Draws the bounds, and returns the lowest value that is off the axis, if there is one."""
     low = min(frame["elbo"].min(), frame["log_marginal_likelihood"].min())
     high = max(frame["elbo"].max(), frame["log_marginal_likelihood"].max())
     floor = max(low, frame["log_marginal_likelihood"].min() - DEPTH)
@@ -76,7 +76,7 @@ def _bound(ax: Axes, frame: pd.DataFrame) -> float | None:
 
 
 def _distance(ax: Axes, frame: pd.DataFrame) -> bool:
-    """Whether some distance was below what can be shown."""
+    """Draws exact − bound, and returns whether some of it was too small to show."""
     gap = frame["log_marginal_likelihood"] - frame["elbo"]
     logarithmic(ax, 0.6 * max(gap.min(), LEAST), 1.6 * max(gap.max(), LEAST))
     for name, rows in frame.groupby("model", sort=False):

@@ -12,7 +12,7 @@ from orbitgp_paper.figures.style import TEXT_WIDTH, legend, paper_style
 
 
 def draw(metrics: pd.DataFrame) -> Figure:
-    """Of metrics with the columns variant, label, seed, step, elbo, test_error."""
+    """:param metrics: columns variant, label, seed, step, elbo, test_error."""
     frame = finite(metrics, ["step", "elbo", "test_error"])
     shown, texts, remarks = looks(frame["variant"]), labels(frame), Remarks()
     with paper_style():

@@ -1,4 +1,4 @@
-"""Axes that show what is of interest in curves whose beginnings dwarf the rest."""
+"""Limits and ticks of axes, for curves whose beginnings dwarf the rest."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ GREY = "#606060"
 
 @dataclass(frozen=True)
 class Look:
-    """The style of the line tells models apart where colours do not print."""
+    """How a model is drawn; line styles tell models apart where colours do not print."""
 
     colour: str
     style: Any = "-"
@@ -57,9 +57,9 @@ SPARE = [
 
 def looks(variants: Iterable[str]) -> dict[str, Look]:
     """
-    :param variants: names, in any order and as often as one likes.
-    :return: the look of each: known ones first, then the others in the order of their names, with colours that no
-        known one among them has as long as there are such.
+    :param variants: names in any order; they may repeat.
+    :return: the look of each: known ones first, then the others in the order of their names, as far as possible with
+        colours that no known one among them has.
     """
     names = set(variants)
     found = {name: look for name, look in KNOWN.items() if name in names}

@@ -39,7 +39,7 @@ def draw(finals: pd.DataFrame) -> Figure:
 
 
 def held(finals: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Runs whose angle stays where it starts, by what their labels say after the angle, in its order."""
+    """Runs with a fixed angle, in its order, by the recipe that their labels name after the angle."""
     fixed = finals[np.isclose(finals["start"], finals[ANGLE], atol=1e-6)].sort_values(ANGLE)
     recipes = fixed["label"].str.partition("°, ")[2]
     return {name: frame for name, frame in fixed.groupby(recipes, sort=False) if len(frame) >= 3}

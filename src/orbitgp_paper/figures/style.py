@@ -1,4 +1,4 @@
-"""One look for all figures, and files that are the same byte by byte when drawn again."""
+"""One style for all figures, and files that are byte-identical when drawn again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FORMATS = ("pdf", "svg", "png")
 TEXT_WIDTH = 5.5  # inches, the paper's
 SMALL = 6.5  # points, the least that is read at text width
 FAINT = "0.45"  # the grey of remarks
-#: the marker of what is no more than the height it stands at
+#: the marker of an upper limit
 HOLLOW: dict[str, Any] = {"marker": "v", "markersize": 3.5, "markerfacecolor": "white", "markeredgewidth": 0.7}
 
 RC: dict[Any, Any] = {

@@ -13,7 +13,7 @@ from orbitgp_paper.analysis.claims import VERDICTS
 from orbitgp_paper.page.content import Content
 from orbitgp_paper.page.render import TEMPLATES
 
-#: of the tables that an article has room for, their columns
+#: the tables that an article has room for, and their columns
 COLUMNS = {
     "mnist": ("model", "error, %", "paper's error, %", "bound, nats", "test NLL"),
     "parity": ("model", "true angle, °", "angle, °", "error, %", "bound, nats"),

@@ -32,7 +32,7 @@ class Table(NamedTuple):
     numeric: list[bool]
 
     def only(self, *names: str) -> Table:
-        """With those of these columns that there are, in this order."""
+        """A copy with only these columns, as far as they exist, in this order."""
         places = [self.head.index(name) for name in names if name in self.head]
         rows = [[row[place] for place in places] for row in self.rows]
         return self._replace(head=[self.head[i] for i in places], rows=rows, numeric=[self.numeric[i] for i in places])
@@ -57,12 +57,12 @@ class Figure(NamedTuple):
 
 
 class Times(NamedTuple):
-    """What an experiment took."""
+    """Times of an experiment's trainings."""
 
     experiment: str
     trainings: int
     devices: str
-    typical: str  #: of one training: the median
+    typical: str  #: the median of one training
     total: str  #: of all trainings, one after the other
 
 
@@ -78,12 +78,12 @@ class Content:
     verdicts: list[Verdict]  #: those that occur, the worst first
     orbits: list[Orbit]
     times: list[Times]
-    elapsed: str  #: by the clock, on what; empty where it was not recorded
+    elapsed: str  #: wall-clock time and device; empty if not recorded
     commits: list[str]
 
     @property
     def title(self) -> str:
-        """What the settings call themselves, or the size."""
+        """The settings' title, or the size."""
         return self.config.title or f"Results of size “{self.config.tier}”"
 
     @property
@@ -103,7 +103,7 @@ def gather(config: Config, sources: Sequence[Path], times: Path | None = None) -
     :param config: the size's.
     :param sources: tables (``runs.csv`` and others), ``claims.csv`` where there is one, and figures (``.svg``), in the
         order in which they are shown.
-    :param times: the file in which `make run` notes its time, where it made the size.
+    :param times: the file in which `make run` notes its time, if it made the size.
     """
     frames = {file.stem: read_table(file) for file in sources if file.suffix == ".csv"}
     claims = _claims(frames.pop("claims", None))
@@ -160,7 +160,7 @@ def _fixed(config: Config) -> set[tuple[str, str]]:
 
 
 def _claims(claims: pd.DataFrame | None) -> list[dict[str, str]]:
-    """A row for each, all of it texts."""
+    """A row of texts for each claim."""
     if claims is None:
         return []
     texts = claims.fillna("").astype(str)
@@ -178,7 +178,7 @@ def _times(experiment: str, runs: pd.DataFrame) -> Times:
 
 
 def _elapsed(times: Path | None) -> str:
-    """Starts that were interrupted and taken up again took their sum."""
+    """The sum over all starts: interrupted ones, and those that took them up again."""
     if times is None or not times.exists():
         return ""
     rows = read_table(times)

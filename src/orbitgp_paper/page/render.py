@@ -24,7 +24,7 @@ def report(content: Content) -> str:
 
 
 def inlined(figure: Path) -> str:
-    """An SVG as an address that holds it all; shorter than base64, and such that versions of it differ in few bytes."""
+    """An SVG as a data URL; not in base64, so that it is shorter and its versions differ in few bytes."""
     return "data:image/svg+xml," + quote(figure.read_text(encoding="utf-8"), safe=" /:=,;'()!*@$+?~-._\n")
 
 

@@ -1,4 +1,4 @@
-"""The log of a training that may take several attempts: each says who it is, and how it ended. Loads no TensorFlow."""
+"""The log of a training that may take several attempts: each names its process and how it ended. No TensorFlow."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ LONGEST = 600  # characters of a reason; TensorFlow's go on for pages
 @contextmanager
 def attempt(path: Path, story: Path) -> Iterator[tuple[TextIO, Callable[[str], None]]]:
     """
-    Opens a log for one more attempt, and has it end with the reason whatever happens but a kill. If the attempt before
-    ended without a word, it says so.
+    Opens a log for one more attempt, whose last line says how it ended, unless it was killed. If the attempt before has
+    no last line, the log says so.
 
-    :param path: the log. Snakemake takes it away before each attempt.
-    :param story: a file with the first and last lines of the attempts so far, which a new log begins with. It is taken
-        away when a training has ended.
-    :return: the open log, for what is written to it from elsewhere, and a function that writes a line to it.
+    :param path: the log. Snakemake removes it before each attempt.
+    :param story: a file with the first and last lines of the attempts so far, which a new log begins with. It is
+        removed when a training has ended.
+    :return: the open log, for others to write to, and a function that writes a line to it.
     """
     for file in (path, story):
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -68,7 +68,7 @@ def attempt(path: Path, story: Path) -> Iterator[tuple[TextIO, Callable[[str], N
 
 
 def _say(file: TextIO, line: str) -> None:
-    """A disk that is full, or gone, must not be what ends a training: what fails next says so with its own name."""
+    """Writes a line. A full or missing disk must not end a training here: the next file that fails names itself."""
     try:
         os.write(file.fileno(), f"{line}\n".encode())  # past Python's buffer, which would fail again when it is closed
     except OSError:

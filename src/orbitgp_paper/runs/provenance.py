@@ -1,4 +1,4 @@
-"""Where a result comes from."""
+"""Provenance of a result: commit, versions, device and memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from orbitgp.fitting import devices
 from orbitgp_paper import sources
 
-#: where changes are told: anywhere but in the results that come with the repository, which a training writes anew
+#: where changes make a commit dirty: anywhere but in the repository's results, which a training writes anew
 CODE = (":/", ":(top,exclude)results")
 
 PACKAGES = ("orbitgp", "gpflow", "tensorflow", "tensorflow-probability", "numpy")

@@ -39,12 +39,12 @@ def train(
     """
     Trains, and leaves metrics.csv, timing.csv, final.json, provenance.json, params.npz and config.yaml in ``folder``,
     each whole. While it trains, the curves grow in a folder of its own under ``checkpoints``, from which a killed
-    training goes on as if nothing had happened.
+    training resumes as if nothing had happened.
 
     :param spec: everything that decides the result, besides code and data.
-    :param log: gets a line now and then.
+    :param log: called with a line of text now and then.
     :param checkpoint_every: seconds between two checkpoints.
-    :param tensorboard: a folder for TensorBoard, if wanted.
+    :param tensorboard: folder for TensorBoard; none if None.
     """
     X, Y = data.train.inputs(np.float32), targets(spec, data, data.train)
     test = data.test.inputs(np.float32), targets(spec, data, data.test)

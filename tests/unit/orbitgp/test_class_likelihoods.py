@@ -363,5 +363,7 @@ def test_what_does_not_fit_is_named(data):
         ValueError, match=r"3 classes has 4 local parameters .*, the tilt gives 3; .*outputs=3 and real=1"
     ):
         narrow.elbo(data)
-    with pytest.raises(ValueError, match=r'Softmax with 3 outputs has a precision for each .*covariance="per_output"'):
+    with pytest.raises(
+        ValueError, match=r'Softmax with 3 outputs has a site precision for each .*covariance="per_output"'
+    ):
         make_model(likelihood_of("softmax"), covariance="shared").quadratic(data, [0, 0])

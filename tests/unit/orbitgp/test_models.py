@@ -339,7 +339,7 @@ def test_what_has_no_such_bound_is_named(data):
         make_model(noise(), whiten=False).quadratic(data, seed=[0, 0])
     for tilt in TILTS.values():
         model = make_model(noise(), PolyaGammaBernoulli(tilt()))
-        with pytest.raises(ValueError, match=r'3 outputs has a precision for each of .* covariance="per_output"'):
+        with pytest.raises(ValueError, match=r'3 outputs has a site precision for each of .* covariance="per_output"'):
             model.quadratic(signs(data), seed=[0, 0])
 
 

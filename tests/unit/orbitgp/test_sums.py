@@ -291,14 +291,14 @@ def test_inducing_points_come_back_from_their_arrays(inducing):
 
 def test_sums_and_points_that_do_not_fit_are_refused(inducing):
     likelihood, turns = gpflow.likelihoods.Gaussian(), orbits.RightAngles(SHAPE)
-    with pytest.raises(ValueError, match=r"SumPoints of 2 processes need .* sum of as many .* got Sum of 3"):
+    with pytest.raises(ValueError, match=r"SumPoints of 2 processes need .* sums as many .* got Sum of 3"):
         InvariantSVGP(Invariant(sum_kernel(), turns), likelihood, SumPoints(inducing[:2]))
     with pytest.raises(ValueError, match=r"SumPoints of 1 processes need .* got SquaredExponential"):
         InvariantSVGP(Invariant(SquaredExponential(), turns), likelihood, SumPoints(inducing[:1]))
     nested = Invariant(Invariant(SquaredExponential(), orbits.Rotation(SHAPE)), turns)
     with pytest.raises(TypeError, match=r"Rotation cannot be listed: draw from both orbits"):
         InvariantSVGP(nested, likelihood, inducing[2])
-    with pytest.raises(ValueError, match="inducing points have 9 values, points of the process 4"):
+    with pytest.raises(ValueError, match="inducing points have 9 values each, but g takes 4"):
         check_lengths(SumPoints([inducing[1], inducing[1], inducing[2]]), Invariant(sum_kernel(), turns), D)
     with pytest.raises(ValueError, match="count must name 3 numbers, one for each process"):
         place(Invariant(sum_kernel(), turns), np.ones((3, D)), (1, 2))
@@ -312,7 +312,7 @@ def test_sums_and_points_that_do_not_fit_are_refused(inducing):
         ({"patch": 3}, ValueError, "a component has inducing and may have patch, stride"),
         ({"inducing": 3, "size": 3}, ValueError, r"may have patch, .*; got .*'size': 3"),
         ({"inducing": 0}, ValueError, "inducing must be an integer of at least 1"),
-        ({"inducing": 3, "stride": 2}, ValueError, "stride and location are those of patches"),
+        ({"inducing": 3, "stride": 2}, ValueError, "stride and location belong to patches"),
         ({"inducing": 3, "patch": 2, "stride": 0}, ValueError, "stride must be an integer of at least 1, got 0"),
         ({"inducing": 3, "lengthscale": 0.0}, ValueError, "lengthscale must be a finite number"),
         (5, TypeError, "a component must be a mapping"),

@@ -88,7 +88,7 @@ def test_sums_have_as_many_inducing_points_as_the_whole_image_beside_them():
         ([], "components"),
         ([{"patch": 5}], "components.0.inducing is missing"),
         ([{"patch": 5, "stride": 0, "inducing": 10}], "components.0.stride"),
-        ([{"stride": 2, "inducing": 10}], "stride and location are those of patches"),
+        ([{"stride": 2, "inducing": 10}], "stride and location belong to patches"),
         ([{"inducing": 201}], "components[0].inducing = 201 must be at most 200, the training images"),
     ],
 )

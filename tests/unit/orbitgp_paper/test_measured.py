@@ -46,7 +46,7 @@ def edited(path: Path, pattern: str, text: str = "") -> None:
     [
         (lambda toy: edited(toy / "bounds.csv", r"^plain.*\n"), OTHER),
         (lambda toy: edited(toy / "bounds.csv", "1.86", "1.87"), OTHER),
-        (lambda toy: edited(toy / "config.yaml", "^#.*bounds.*\n"), "does not say which file bounds.csv should be"),
+        (lambda toy: edited(toy / "config.yaml", "^#.*bounds.*\n"), "has no checksum of bounds.csv"),
         (lambda toy: (toy / "config.yaml").unlink(), "has no settings beside it"),
     ],
     ids=["cut at the end of a line", "a digit", "no sums", "no settings"],

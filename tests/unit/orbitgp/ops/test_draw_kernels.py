@@ -172,5 +172,5 @@ def test_blocks_change_neither_values_nor_gradients(how, across, monkeypatch):
 
 
 def test_points_of_another_space_are_refused():
-    with pytest.raises(ValueError, match="inducing points have 5 values, points of the process 6"):
+    with pytest.raises(ValueError, match="inducing points have 5 values each, but g takes 6"):
         DrawKernels(BASES["rbf"](), np.zeros((M, 5)), listed=PATCHES["alone"])(np.zeros((1, 1, 1, 12)))

@@ -128,7 +128,9 @@ def test_behind_a_sigmoid_the_angle_stays_within_its_ends():
     orbit.alpha.unconstrained_variable.assign_add(3.0)
     np.testing.assert_allclose(orbit.alpha, 180 / (1 + 3 * math.exp(-3)), rtol=1e-12)
     for end in (0.0, 180.0):
-        with pytest.raises(ValueError, match=rf"alpha must lie between 0 and 180 behind a sigmoid, got {end:g}"):
+        with pytest.raises(
+            ValueError, match=rf"alpha must lie between 0 and 180 with transform=.sigmoid., got {end:g}"
+        ):
             Rotation((4, 4), alpha=end, transform="sigmoid")
 
 
