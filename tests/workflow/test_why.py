@@ -16,7 +16,9 @@ def test_every_recipe_is_planned_and_nothing_else_is_measured(bare: Workspace):
     cells = {job.wildcards.split("/")[1] for job in jobs if job.wildcards.startswith("recipes/")}
     recipes = [f"{o}_{t}_{d}" for o in ("adam", "natural") for t in ("fold", "sigmoid") for d in ("own", "shared")]
     assert cells == {f"{recipe}_{true}_from_60" for recipe in recipes for true in (90, 180)} | {
-        f"{recipe}_90_from_{start}" for recipe in recipes[:4] for start in (20, 150)  # Adam's
+        f"{recipe}_90_from_{start}"
+        for recipe in recipes[:4]
+        for start in (20, 150)  # Adam's
     }
 
 
