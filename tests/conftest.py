@@ -36,11 +36,8 @@ ORDER += ("orbitgp/test_models", "runs/test_train", "test_steps", "test_figures"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files first, the unit tests last. Only these measure coverage: it slows TensorFlow down by half."""
+    """The longest files first, the unit tests last."""
     items.sort(key=lambda item: next(i for i, name in enumerate(ORDER) if name in item.path.as_posix()))
-    for item in items:
-        if "/unit/" not in item.path.as_posix():
-            item.add_marker("no_cover")
 
 
 @pytest.fixture(scope="session")

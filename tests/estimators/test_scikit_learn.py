@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from orbitgp import InvariantClassifier, InvariantRegressor
+from orbitgp.fitting import loop
 
 TINY = {"orbit": "none", "inducing": 3, "draws": 4, "steps": 1, "verbose": False}
 
@@ -58,8 +59,9 @@ def test_tables_are_refused_and_the_tags_say_so(estimator):
 
 
 @pytest.mark.parametrize("estimator", [RowClassifier, RowRegressor])
-def test_behind_the_adapter_every_check_passes(estimator, eagerly):
+def test_behind_the_adapter_every_check_passes(estimator, eagerly, monkeypatch):
     """But for arrays that are not NumPy's, which scikit-learn itself has to be asked for by a variable."""
+    monkeypatch.setattr(loop, "BOUND_PASSES", 2)  # some forty small fits, whose bounds say nothing
     found = {check["check_name"]: check["status"] for check in check_estimator(estimator(**TINY), on_skip=None)}
     assert {name for name, status in found.items() if status != "passed"} <= {"check_array_api_input"}
     assert len(found) > 40

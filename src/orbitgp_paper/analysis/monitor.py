@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import spearmanr
 
 ACROSS = "across models"
 
@@ -39,6 +38,8 @@ def rank_correlation(pairs: pd.DataFrame) -> float:
     """Spearman's ρ of the columns elbo and test_error; NaN where one of them does not vary."""
     if min(pairs["elbo"].nunique(), pairs["test_error"].nunique()) < 2:
         return float("nan")
+    from scipy.stats import spearmanr  # here, as it takes a second to load, and other tables do without
+
     return float(spearmanr(pairs["elbo"], pairs["test_error"]).statistic)
 
 

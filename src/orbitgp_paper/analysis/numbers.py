@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
-from scipy.stats import ttest_ind_from_stats
 
 from orbitgp_paper.analysis.formats import heading, read_number
 from orbitgp_paper.analysis.references import NotThere, Reference, Tables, look_up, parse
@@ -122,6 +121,8 @@ def p_value(first: Number, second: Number) -> float | None:
     known = all(number.count > 1 and math.isfinite(number.std) for number in means)
     if not (known and first.tested and second.tested) or not any(number.std > 0.0 for number in means):
         return None
+    from scipy.stats import ttest_ind_from_stats  # here, as it takes a second to load, and tables do without
+
     sides = [
         (number.value, number.std, number.count) if number.count else (number.value, 0.0, 2)
         for number in (first, second)

@@ -303,7 +303,7 @@ def test_names_that_could_be_paths_or_wildcards(where, name):
 
 @pytest.mark.parametrize("name", configuration.RESERVED)
 def test_names_of_other_tables_are_taken(name):
-    assert "name that is taken" in refusal((f"experiments/{name}", QUICK["experiments"]["mnist"]))
+    assert "reserved name" in refusal((f"experiments/{name}", QUICK["experiments"]["mnist"]))
 
 
 FINITE = {"kind": "right_angles"}

@@ -293,7 +293,7 @@ def test_a_run_that_diverged_has_no_model(trained, small_images):
 
 def test_settings_of_another_run_and_images_of_another_size_are_refused(trained, small_images):
     other = Images(np.zeros((3, 6, 6, 1), np.float32), np.arange(3))
-    with pytest.raises(ValueError, match=r"was not trained on images as those of other: .* 64 values, .* 36"):
+    with pytest.raises(ValueError, match=r"was not trained on images as those of other: .* 64 values each, .* 36"):
         load_trained(trained[0], ImageData("other", other, other))
     config = trained[0] / "config.yaml"
     config.write_text(config.read_text().replace("seed: 3", "seed: 4"))
