@@ -1,10 +1,11 @@
 """
 The estimator as a user would call it: how good, how sure and how fast, with all sizes left to it.
 
-    python benchmarks/estimator.py          # 3,000 digits, minutes on two cores; writes benchmarks/estimator.{csv,md}
-    python benchmarks/estimator.py --train 60000    # on a GPU
+    python benchmarks/estimator.py          # 3,000 digits, minutes on two cores; writes benchmarks/estimator.{csv,md,png}
+    python benchmarks/estimator.py --train 60000 --page estimator_gpu    # on a GPU
 
-Error and probabilities are those of MNIST's 10,000 test images.
+Error and probabilities are those of MNIST's 10,000 test images. The picture is the reliability diagram: how often the
+model is right where it says that it is so sure.
 """
 
 from __future__ import annotations
@@ -29,15 +30,27 @@ MODELS = (
 BINS = 15
 
 
-def calibration_error(probabilities: np.ndarray, labels: np.ndarray) -> float:
-    """Expected calibration error: |mean confidence − accuracy| over bins of confidence, weighted by their images."""
+def reliability(probabilities: np.ndarray, labels: np.ndarray) -> pd.DataFrame:
+    """For each bin of confidence that has images: their number, mean confidence and accuracy."""
     confidence, right = probabilities.max(1), probabilities.argmax(1) == labels
     bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
-    parts = [(confidence[bins == b].mean() - right[bins == b].mean()) * np.sum(bins == b) for b in np.unique(bins)]
-    return float(np.sum(np.abs(parts)) / len(labels))
+    parts = pd.DataFrame({"bin": bins, "confidence": confidence, "accuracy": right}).groupby("bin")
+    return parts.mean().assign(images=parts.size()).reset_index()
 
 
-def measure(name: str, count: int, settings: dict[str, int]) -> dict[str, object]:
+def calibration_error(bins: pd.DataFrame) -> float:
+    """Expected calibration error: |mean confidence − accuracy| over bins of confidence, weighted by their images."""
+    return float(np.average(np.abs(bins.confidence - bins.accuracy), weights=bins.images))
+
+
+def measure(
+    name: str, count: int, settings: dict[str, int], keep: Path | None
+) -> tuple[dict[str, object], pd.DataFrame]:
+    """
+    :param name: likelihood and orbit.
+    :param keep: a folder for the trained model.
+    :return: what was measured, and the bins of :func:`reliability`.
+    """
     from orbitgp import InvariantClassifier, datasets
 
     data, (likelihood, orbit) = datasets.mnist(), name.split("/")
@@ -47,18 +60,39 @@ def measure(name: str, count: int, settings: dict[str, int]) -> dict[str, object
     seconds = time.perf_counter() - start
     start = time.perf_counter()
     probabilities = model.predict_proba(data.test.images)
-    return {
+    predicting = time.perf_counter() - start
+    if keep is not None:
+        model.save(keep / f"{likelihood}-{orbit}.orbitgp")
+    bins = reliability(probabilities, data.test.labels)
+    row = {
         "likelihood": likelihood,
         "orbit": orbit,
         "images": count,
         "error": 100 * np.mean(probabilities.argmax(1) != data.test.labels),
         "nll": -np.mean(np.log(probabilities[np.arange(len(probabilities)), data.test.labels])),
-        "calibration_error": 100 * calibration_error(probabilities, data.test.labels),
+        "calibration_error": 100 * calibration_error(bins),
         "evidence": model.evidence_,
         "fit_s": seconds,
-        "predict_ms": 1e3 * (time.perf_counter() - start) / len(probabilities),
+        "predict_ms": 1e3 * predicting / len(probabilities),
         "sizes": str(model.sizes_),
     }
+    return row, bins.assign(likelihood=likelihood, orbit=orbit)
+
+
+def draw(bins: pd.DataFrame, file: Path) -> None:
+    """Accuracy over confidence, a line for each model. Bins of fewer than ten images are left out."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(4, 4), layout="constrained")
+    axes.plot([0, 1], [0, 1], color="0.6", linewidth=1)
+    for (name, rows), marker in zip(bins[bins.images >= 10].groupby(["likelihood", "orbit"], sort=False), "osDv^<>Px"):
+        axes.plot(rows.confidence, rows.accuracy, marker=marker, markersize=4, label=", ".join(map(str, name)))
+    axes.set(xlabel="confidence", ylabel="share that is right", xlim=(0.2, 1.01), ylim=(0.2, 1.01))
+    axes.legend(frameon=False)
+    figure.savefig(file, dpi=150)
 
 
 def main() -> None:
@@ -66,13 +100,18 @@ def main() -> None:
     parser.add_argument("--train", type=int, default=3000, help="images to train on, the first of MNIST")
     parser.add_argument("--models", nargs="+", default=MODELS, metavar="LIKELIHOOD/ORBIT")
     parser.add_argument("--steps", type=int, help="instead of those that it chooses")
+    parser.add_argument("--page", default="estimator", help="what the written files are called")
     parser.add_argument("--folder", type=Path, default=HERE)
+    parser.add_argument("--keep", type=Path, help="a folder for the trained models")
     given = parser.parse_args()
     from orbitgp.fitting.devices import describe
 
     settings = {} if given.steps is None else {"steps": given.steps}
-    rows = pd.DataFrame([measure(model, given.train, settings) for model in given.models])
-    rows.to_csv(given.folder / "estimator.csv", index=False, float_format="%.6g")
+    found = [measure(model, given.train, settings, given.keep) for model in given.models]
+    rows, bins = pd.DataFrame([row for row, _ in found]), pd.concat([bins for _, bins in found])
+    rows.to_csv(given.folder / f"{given.page}.csv", index=False, float_format="%.6g")
+    bins.to_csv(given.folder / f"{given.page}_bins.csv", index=False, float_format="%.6g")
+    draw(bins, given.folder / f"{given.page}.png")
     lines = [
         f"# InvariantClassifier on the first {given.train:,} images of MNIST",
         "",
@@ -86,7 +125,8 @@ def main() -> None:
         numbers = (f"{row.error:.2f}", f"{row.nll:.3f}", f"{row.calibration_error:.1f}", f"{row.evidence:,.0f}")
         times = (f"{row.fit_s:.0f}", f"{row.predict_ms:.1f}")
         lines.append(f"| {' | '.join([*map(str, (row.likelihood, row.orbit)), *numbers, *times])} |")
-    (given.folder / "estimator.md").write_text("\n".join(lines) + "\n")
+    lines += ["", f"![Share of test images that are right, over the model's confidence]({given.page}.png)"]
+    (given.folder / f"{given.page}.md").write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

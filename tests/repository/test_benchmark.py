@@ -288,13 +288,15 @@ def test_the_estimator_is_measured_and_the_calibration_error_is_a_slow_loops(
         if inside:
             right = np.mean([probabilities[i].argmax() == labels[i] for i in inside])
             expected += abs(np.mean([probabilities[i].max() for i in inside]) - right) * len(inside) / 200
-    assert estimator.calibration_error(probabilities, labels) == pytest.approx(expected)
+    found = estimator.calibration_error(estimator.reliability(probabilities, labels))
+    assert found == pytest.approx(expected)
     arguments = ["--train", "60", "--steps", "2", "--models", "gaussian/none", "--folder", str(tmp_path)]
     monkeypatch.setattr(sys, "argv", ["estimator.py", *arguments])
     few = type(mnist_data)("few", mnist_data.train, mnist_data.test.take(50))
     monkeypatch.setattr("orbitgp.datasets.mnist", lambda: few)
     estimator.main()
     assert "| gaussian | none | " in (tmp_path / "estimator.md").read_text()
+    assert (tmp_path / "estimator.png").stat().st_size > 0
 
 
 def test_the_slack_of_a_bound_is_positive_and_the_softmax_has_no_centre(benchmark):

@@ -1,7 +1,7 @@
 """
 `make run`: every figure and table of a size, on the GPU if there is one, with one line of progress and a short summary.
 
-    python workflow/scripts/run.py paper
+    python workflow/scripts/run.py paper    # further arguments go to Snakemake
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tier", help="the size: the name of a file in config")
     parser.add_argument("--force", action="store_true", help="train without a GPU, however long it takes")
-    given = parser.parse_args()
+    given, more = parser.parse_known_args()
     config = load(given.tier)
     made = config.paths(runs="build")
     command = [sys.executable, "-m", "snakemake", "--config", f"tier={given.tier}", "runs=build"]
-    command += ["--report-after-run", "--report", str(made.report())]
+    command += ["--report-after-run", "--report", str(made.report()), *more]
     began = time.monotonic()
     with ExitStack() as service:
         gpu, hours = find_gpu(), cpu_hours(config)
