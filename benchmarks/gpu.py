@@ -330,34 +330,31 @@ def write(frame: Any, folder: Path) -> None:
             lines += [*show(by_table[name]), ""]
     if {"target", "variant"} <= set(by_table):
         lines += _shown_targets(by_table["target"], by_table["variant"])
-    if {"part", "lanes"} <= set(by_table):
+    if {"part", "trick"} <= set(by_table):
         draw(frame, folder / "gpu.png")
-        lines[2:2] = ["![The kinds of work in a step beside their floors, and trainings side by side](gpu.png)", ""]
+        lines[2:2] = ["![The kinds of work in a step beside their floors, and the step without each trick](gpu.png)", ""]
     (folder / "gpu.md").write_text("\n".join(lines).rstrip() + "\n")
 
 
 def draw(frame: Any, file: Path) -> None:
-    """The kinds of work beside their floors, and the steps a second of trainings side by side."""
+    """The kinds of work beside their floors, and the step without each trick."""
     import matplotlib
 
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
 
-    parts, lanes = (frame[frame.table == table] for table in ("part", "lanes"))
-    counts = lanes.name.str.extract(r"(\d+)", expand=False).astype(int)
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3), width_ratios=(3, 2), layout="constrained")
+    parts, tricks = (frame[frame.table == table] for table in ("part", "trick"))
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3), layout="constrained")
     places = range(len(parts))
     left.barh([place - 0.2 for place in places], parts.value, height=0.4, label="measured", color="#2a6f97")
     left.barh([place + 0.2 for place in places], parts.floor, height=0.4, label="floor", color="#a9a9a9")
     left.set_yticks(places, parts.name)
-    left.invert_yaxis()
     left.set_xlabel("ms of a step, MNIST affine")
     left.legend(frameon=False)
-    right.plot(counts, lanes.value, "o-", color="#2a6f97")
-    right.set_xlabel("trainings at once")
-    right.set_ylabel("steps a second, all together")
-    right.set_ylim(bottom=0)
+    right.barh(tricks.name, tricks.value, height=0.6, color="#2a6f97")
+    right.set_xlabel("ms of a step")
     for axes in (left, right):
+        axes.invert_yaxis()
         axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(file, dpi=150)
 
