@@ -1,11 +1,12 @@
 """
 The estimator as a user would call it: how good, how sure and how fast, with all sizes left to it.
 
-    python benchmarks/estimator.py          # 3,000 digits, minutes on two cores; writes benchmarks/estimator.{csv,md,png}
+    python benchmarks/estimator.py          # 3,000 digits, minutes on two cores
     python benchmarks/estimator.py --train 60000 --page estimator_gpu    # on a GPU
 
-Error and probabilities are those of MNIST's 10,000 test images. The picture is the reliability diagram: how often the
-model is right where it says that it is so sure.
+It writes benchmarks/estimator.csv, estimator_bins.csv, estimator.md and estimator.png, or the same by the name of the
+page. Error and probabilities are those of MNIST's 10,000 test images. The picture is the reliability diagram: how often
+the model is right where it says that it is so sure.
 """
 
 from __future__ import annotations
@@ -88,7 +89,9 @@ def draw(bins: pd.DataFrame, file: Path) -> None:
 
     figure, axes = plt.subplots(figsize=(4, 4), layout="constrained")
     axes.plot([0, 1], [0, 1], color="0.6", linewidth=1)
-    for (name, rows), marker in zip(bins[bins.images >= 10].groupby(["likelihood", "orbit"], sort=False), "osDv^<>Px"):
+    for (name, rows), marker in zip(
+        bins[bins.images >= 10].groupby(["likelihood", "orbit"], sort=False), "osDv^<>Px", strict=False
+    ):
         axes.plot(rows.confidence, rows.accuracy, marker=marker, markersize=4, label=", ".join(map(str, name)))
     axes.set(xlabel="confidence", ylabel="share that is right", xlim=(0.2, 1.01), ylim=(0.2, 1.01))
     axes.legend(frameon=False)

@@ -332,7 +332,7 @@ def write(frame: Any, folder: Path) -> None:
         lines += _shown_targets(by_table["target"], by_table["variant"])
     if {"part", "trick"} <= set(by_table):
         draw(frame, folder / "gpu.png")
-        lines[2:2] = ["![The kinds of work in a step beside their floors, and the step without each trick](gpu.png)", ""]
+        lines[2:2] = ["![Kinds of work in a step beside their floors, and the step without each trick](gpu.png)", ""]
     (folder / "gpu.md").write_text("\n".join(lines).rstrip() + "\n")
 
 

@@ -284,7 +284,7 @@ class InvariantEstimator(BaseEstimator, metaclass=abc.ABCMeta):
 
         :param path: the file to write.
         """
-        arrays = {name: variable.numpy() for name, variable in _variables(self.model_).items()}
+        arrays = {name: variable.numpy() for name, variable in unconstrained_variables(self.model_).items()}
         about = self.describe() | {
             "settings": {name: value for name, value in self.get_params().items() if name != "orbit"}
             | {"components": [asdict(component) for component in self._components()] or None},
@@ -324,7 +324,7 @@ class InvariantEstimator(BaseEstimator, metaclass=abc.ABCMeta):
         except ValueError as error:
             shape = estimator.image_shape_
             raise DamagedFile(f"{path}: arrays do not have the shapes of a model of {shape} images: {error}") from None
-        variables = _variables(model)
+        variables = unconstrained_variables(model)
         wanted = {name: (tuple(variable.shape), variable.dtype.as_numpy_dtype) for name, variable in variables.items()}
         if wanted != {name: (array.shape, array.dtype.type) for name, array in arrays.items()}:
             raise DamagedFile(f"{path} does not have the parameters of its model, {', '.join(wanted)}")
@@ -345,7 +345,7 @@ class InvariantEstimator(BaseEstimator, metaclass=abc.ABCMeta):
         """Restores what :meth:`_about_targets` returned."""
 
 
-def _variables(model: InvariantSVGP) -> dict[str, tf.Variable]:
+def unconstrained_variables(model: InvariantSVGP) -> dict[str, tf.Variable]:
     """
     A model's variables by parameter name, unconstrained: a transform and its inverse would round them.
     """

@@ -4,6 +4,7 @@ import pytest
 import yaml
 from gpflow.utilities import parameter_dict
 
+import orbitgp
 from orbitgp import files, orbits
 from orbitgp.datasets import ImageData, Images
 from orbitgp.files import DamagedFile
@@ -21,6 +22,7 @@ from orbitgp.likelihoods import (
 from orbitgp.optimizers.recipe import NaturalRate, Recipe
 from orbitgp.schemes import FullOrbit, Groups, WithoutReplacement
 from orbitgp_paper.experiments.build import build_model, load_trained, make_orbit, make_scheme, recipe, targets
+from orbitgp_paper.experiments.model_files import write_model_file
 from orbitgp_paper.spec import plain, read_spec
 
 SHAPE = (8, 8, 1)
@@ -244,6 +246,27 @@ def test_a_trained_model_comes_back(trained, small_images):
     data = (X, targets(read_spec(folder / "config.yaml"), small_images, small_images.test))
     np.testing.assert_allclose(loaded.elbo(data, seed=[1, 2]), model.elbo(data, seed=[1, 2]), rtol=1e-6)
     assert loaded.jitter.numpy() == 1e-3
+
+
+def test_a_trained_model_becomes_a_file_of_the_estimator(trained, small_images, tmp_path):
+    folder, model = trained
+    final = files.read_json(folder / "final.json") | {"elbo": -12.0, "elbo_std_error": 0.5}
+    files.write_json(folder / "final.json", final)
+    files.write_json(folder / "provenance.json", {"wall_s": 3.0})
+    write_model_file(folder, small_images, tmp_path / "model.orbitgp")
+    estimator = orbitgp.load(tmp_path / "model.orbitgp")
+    assert (estimator.orbit, estimator.evidence_, estimator.seconds_) == ("affine", -12.0, 3.0)
+    X = small_images.test.inputs()
+    for mine, theirs in zip(estimator.model_.predict_f(X, samples=8), model.predict_f(X, samples=8), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-6, atol=1e-7)
+    config = read_spec(folder / "config.yaml")
+    for change, says in (
+        ({"likelihood": {"kind": "dirichlet"}}, "Gaussian likelihood"),
+        ({"orbit": {"kind": "right_angles"}}, "orbit of identity"),
+    ):
+        (folder / "config.yaml").write_text(yaml.safe_dump(plain(config.changed(**change)), allow_unicode=True))
+        with pytest.raises(ValueError, match=says):
+            write_model_file(folder, small_images, tmp_path / "other.orbitgp")
 
 
 def test_a_trained_sum_comes_back(tmp_path, small_spec, small_images):
