@@ -70,7 +70,7 @@ class _Dataset(Block):
 class _FromMnist(_Dataset):
     train: int = Field(ge=1, le=MNIST_IMAGES["train"], description="Number of training images.")
     test: int = Field(ge=1, le=MNIST_IMAGES["test"], description="Number of test images.")
-    folder: PathText | None = Field(None, description="Folder of the four MNIST files; None for the repository's.")
+    folder: PathText | None = Field(None, description="Folder of the four files; None for the usual one.")
 
 
 class MnistData(_FromMnist):
@@ -102,6 +102,17 @@ class RotatedData(_Dataset):
         return self
 
 
+class TransformedData(_FromMnist):
+    """The first images of MNIST or Fashion-MNIST, each moved once at random; by default not at all."""
+
+    kind: Literal["transformed"]
+    source: Literal["mnist", "fashion_mnist"] = Field("mnist", description="What the images are of.")
+    rotation: float = Field(0.0, ge=0, le=180, description="Largest angle, in degrees.")
+    scale: float = Field(1.0, ge=1, le=4, description="Largest factor of size.")
+    translation: float = Field(0.0, ge=0, le=0.5, description="Largest shift, as a share of the image's side.")
+    seed: Seed = Field(0, description="Seed of the movements.")
+
+
 class OwnImages(_Dataset):
     """One's own images: in an .npz file with ``images`` and ``labels``, in idx files, or in a folder for each class."""
 
@@ -112,7 +123,7 @@ class OwnImages(_Dataset):
     seed: Seed = Field(0, description="Seed of the split.")
 
 
-Dataset = Annotated[MnistData | ParityData | RotatedData | OwnImages, Field(discriminator="kind")]
+Dataset = Annotated[MnistData | ParityData | RotatedData | TransformedData | OwnImages, Field(discriminator="kind")]
 
 
 def parse_dataset(content: Mapping[str, Any]) -> Dataset:

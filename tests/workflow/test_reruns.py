@@ -59,7 +59,7 @@ def test_another_line_of_code_too(workspace: Workspace, file: str, expected: set
     assert workspace.work() == expected
 
 
-@pytest.mark.parametrize(("file", "images"), [("kernels.py", 0), ("datasets/rotated_mnist.py", 4)])
+@pytest.mark.parametrize(("file", "images"), [("kernels.py", 0), ("datasets/moved_images.py", 4)])
 def test_the_library_reruns_trainings_and_measurements_and_makes_images_where_it_must(workspace, file, images):
     workspace.comment(f"src/orbitgp/{file}")
     planned = [job.rule for job in workspace.plan()]

@@ -1,15 +1,15 @@
-"""Data sets: MNIST and two made from it, a two-dimensional toy, and the user's own images.
+"""Data sets: MNIST, Fashion-MNIST and what is made from them, a two-dimensional toy, and the user's own images.
 
 Everything here is NumPy; nothing reaches for a network, and only PNG and JPEG files, once there are some to decode,
 load TensorFlow. What is random is drawn from the seed given and from nothing else.
 """
 
 from orbitgp.datasets.containers import ImageData, Images, PointData, Points, one_hot
-from orbitgp.datasets.mnist_files import mnist
+from orbitgp.datasets.mnist_files import fashion_mnist, mnist
+from orbitgp.datasets.moved_images import parity, rotated, transformed
 from orbitgp.datasets.own_files import read_images, read_labelled
 from orbitgp.datasets.own_images import images
-from orbitgp.datasets.rotated_mnist import parity, rotated
-from orbitgp.datasets.rotation import rotate
+from orbitgp.datasets.rotation import move, rotate
 from orbitgp.datasets.symmetric_toy import square_grid, symmetric
 
 __all__ = [
@@ -17,8 +17,10 @@ __all__ = [
     "Images",
     "PointData",
     "Points",
+    "fashion_mnist",
     "images",
     "mnist",
+    "move",
     "one_hot",
     "parity",
     "read_images",
@@ -27,4 +29,5 @@ __all__ = [
     "rotated",
     "square_grid",
     "symmetric",
+    "transformed",
 ]

@@ -1,4 +1,4 @@
-"""Rotation of images, each by an angle of its own."""
+"""Rotation, zoom and shift of images, each by numbers of its own."""
 
 import numpy as np
 import numpy.typing as npt
@@ -24,26 +24,53 @@ def rotate(images: npt.NDArray[np.floating], degrees: npt.ArrayLike) -> npt.NDAr
     :param degrees: [N] angles, finite.
     :return: [N, H, W, C] float32 in [0, 1].
     """
+    return move(images, degrees, np.ones(len(images)), np.zeros((len(images), 2)))
+
+
+def move(
+    images: npt.NDArray[np.floating], degrees: npt.ArrayLike, zoom: npt.ArrayLike, shift: npt.ArrayLike
+) -> npt.NDArray[np.float32]:
+    """Rotate each image as :func:`rotate` does, enlarge it about its centre, and then shift it.
+
+    :param images: [N, H, W, C], floating, in [0, 1].
+    :param degrees: [N] angles, finite.
+    :param zoom: [N] factors above 0: at 2 everything is twice as large.
+    :param shift: [N, 2] pixels, downwards and to the right.
+    :return: [N, H, W, C] float32 in [0, 1].
+    """
     check_pixels("images", images)
-    angles = np.deg2rad(np.asarray(degrees, dtype=np.float64))
-    if angles.shape != (len(images),):
-        raise ValueError(f"degrees must be [{len(images)}], one for each image, not {list(angles.shape)}")
-    if not np.all(np.isfinite(angles)):
-        raise ValueError("degrees must be finite, but hold NaN or infinity")
+    angles = np.deg2rad(_finite("degrees", degrees, (len(images),)))
+    factors, shifts = _finite("zoom", zoom, (len(images),)), _finite("shift", shift, (len(images), 2))
+    if np.any(factors <= 0):
+        raise ValueError(f"zoom must be above 0, but holds {factors.min():g}")
     result = np.empty(images.shape, np.float32)
     step = max(1, PIXELS_PER_CHUNK // (images.shape[1] * images.shape[2]))
     for start in range(0, len(images), step):
         part = slice(start, start + step)
-        result[part] = _rotate_chunk(images[part].astype(np.float32), angles[part])
+        result[part] = _move_chunk(images[part].astype(np.float32), angles[part], factors[part], shifts[part])
     return result
 
 
-def _rotate_chunk(images: npt.NDArray[np.float32], angles: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
-    """Rotate [n, H, W, C] by [n] radians, all at once."""
+def _finite(name: str, values: npt.ArrayLike, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != shape:
+        raise ValueError(f"{name} must be {list(shape)}, one for each image, not {list(array.shape)}")
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"{name} must be finite, but hold NaN or infinity")
+    return array
+
+
+def _move_chunk(
+    images: npt.NDArray[np.float32],
+    angles: npt.NDArray[np.float64],
+    zoom: npt.NDArray[np.float64],
+    shift: npt.NDArray[np.float64],
+) -> npt.NDArray[np.float32]:
+    """Move [n, H, W, C] by [n] radians, [n] factors and [n, 2] pixels, all at once."""
     count, height, width, channels = images.shape
-    u = np.arange(height)[:, None] - (height - 1) / 2  # [H, 1]
-    v = np.arange(width)[None, :] - (width - 1) / 2  # [1, W]
-    cos, sin = np.cos(angles)[:, None, None], np.sin(angles)[:, None, None]
+    u = np.arange(height)[:, None] - (height - 1) / 2 - shift[:, :1, None]  # [n, H, 1]
+    v = np.arange(width)[None, :] - (width - 1) / 2 - shift[:, 1:, None]  # [n, 1, W]
+    cos, sin = (part(angles)[:, None, None] / zoom[:, None, None] for part in (np.cos, np.sin))
     row, row_share = _cell(cos * u + sin * v + (height - 1) / 2, height)  # [n, H, W] each
     column, column_share = _cell(cos * v - sin * u + (width - 1) / 2, width)
 

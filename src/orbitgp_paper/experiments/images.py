@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from orbitgp import files
-from orbitgp.datasets import ImageData, Images, images, mnist, parity, rotated
+from orbitgp.datasets import ImageData, Images, fashion_mnist, images, mnist, parity, rotated, transformed
 from orbitgp.datasets.own_images import count_images
 from orbitgp_paper import sources
-from orbitgp_paper.spec import Dataset, OwnImages, ParityData, RotatedData, canonical
+from orbitgp_paper.spec import Dataset, OwnImages, ParityData, RotatedData, TransformedData, canonical
 
 ARRAYS = ("train_images", "train_labels", "test_images", "test_labels", "classes")
 MNIST_SHAPE = (28, 28)
@@ -24,9 +24,14 @@ def make_dataset(dataset: Dataset) -> ImageData:
         return images(dataset.path, dataset.test_fraction, dataset.seed, dataset.labels)
     if isinstance(dataset, RotatedData):
         return rotated(dataset.seed, dataset.train, dataset.test)
-    whole = mnist(dataset.folder)
+    fashion = isinstance(dataset, TransformedData) and dataset.source == "fashion_mnist"
+    whole = (fashion_mnist if fashion else mnist)(dataset.folder)
     first = ImageData(whole.name, whole.train.take(dataset.train), whole.test.take(dataset.test), whole.classes)
-    return parity(dataset.alpha, dataset.seed, first) if isinstance(dataset, ParityData) else first
+    if isinstance(dataset, ParityData):
+        return parity(dataset.alpha, dataset.seed, first)
+    if isinstance(dataset, TransformedData):
+        return transformed(first, dataset.seed, dataset.rotation, dataset.scale, dataset.translation)
+    return first
 
 
 def dataset_digest(dataset: Dataset) -> str:

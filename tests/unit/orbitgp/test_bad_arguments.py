@@ -18,6 +18,7 @@ from orbitgp.datasets import (
     rotated,
     square_grid,
     symmetric,
+    transformed,
 )
 from orbitgp.inducing import place
 from orbitgp.insensitivity import insensitivity
@@ -194,6 +195,9 @@ CASES = [
     (lambda: rotate(PIXELS + 255, [0, 0]), r"images must lie in \[0, 1\]"),
     (lambda: rotate(PIXELS, [0]), r"degrees must be \[2\], one for each image, not \[1\]"),
     (lambda: rotate(PIXELS, [0, np.nan]), "degrees must be finite"),
+    (lambda: transformed(DATA, 0, rotation=190), "rotation must be .*180"),
+    (lambda: transformed(DATA, 0, scale=0.5), "scale must be .*1"),
+    (lambda: transformed(DATA, 0, translation=0.6), "translation must be .*0.5"),
     (lambda: parity(0, 0, DATA), "alpha_degrees must be above 0"),
     (lambda: parity(180.5, 0, DATA), "alpha_degrees must be .*180"),
     (lambda: parity(90, -1, DATA), "seed must be an integer of at least 0.*-1"),

@@ -283,7 +283,7 @@ BOX = {"lower": [0] * 6, "upper": [1] * 6}
         ("estimators/order", 4, "must be at most estimators.order = 4"),
         ("training/optimiser/batch", 10**6, "optimiser.batch = 1000000 must be at most 4000"),
         ("training/inducing/count", 9_999, "inducing.count = 9999 must be at most 4000"),
-        ("training/evaluation/count", 10**6, "evaluation.count = 1000000 must be at most 300 steps"),
+        ("training/evaluation/count", 10**6, "evaluation.count = 1000000 must be at most 250 steps"),
         ("training/optimiser/natural", {"first": 0.1, "last": 0.2}, "optimiser.natural: last = 0.2 must be at most"),
     ],
 )

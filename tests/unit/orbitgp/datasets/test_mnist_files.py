@@ -1,13 +1,15 @@
 import gzip
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from orbitgp.datasets import ImageData, mnist
-from orbitgp.datasets.mnist_files import EXPECTED, FOLDER_IN_REPOSITORY
+from orbitgp.datasets import ImageData, fashion_mnist, mnist, mnist_files
+from orbitgp.datasets.mnist_files import FASHION, FOLDER_IN_REPOSITORY, FOLDER_OF_DEBIAN, MNIST
 
+EXPECTED = MNIST.expected
 SMALL = "t10k-labels-idx1-ubyte"
 
 
@@ -84,3 +86,25 @@ def test_every_load_checks_the_sums(folder: Path, content: bytes, message: str) 
         mnist(folder)
     assert str(path) in str(caught.value)
     assert EXPECTED["train-labels-idx1-ubyte"].sha256 in str(caught.value)
+
+
+def test_fashion_mnist_is_read_as_mnist_is(monkeypatch: pytest.MonkeyPatch, mnist_data: ImageData, tmp_path) -> None:
+    """With MNIST's own files in place of clothes, whose sums alone would refuse them."""
+    with pytest.raises(ValueError, match="not the ones expected"):
+        fashion_mnist(FOLDER_IN_REPOSITORY)
+    monkeypatch.setattr(mnist_files, "FOLDER_OF_DEBIAN", tmp_path / "nowhere")
+    with pytest.raises(FileNotFoundError, match=r"fashion_mnist at .*nowhere .*package dataset-fashion-mnist"):
+        fashion_mnist()
+    monkeypatch.setattr(mnist_files, "FASHION", replace(FASHION, sums=MNIST.sums))
+    monkeypatch.setenv("ORBITGP_FASHION_MNIST", str(FOLDER_IN_REPOSITORY))
+    loaded = fashion_mnist()
+    assert (loaded.name, loaded.classes[9], len(set(loaded.classes))) == ("fashion_mnist", "ankle boot", 10)
+    assert np.array_equal(loaded.test.images, mnist_data.test.images)
+
+
+@pytest.mark.skipif(not FOLDER_OF_DEBIAN.is_dir(), reason="Debian's package dataset-fashion-mnist is not installed")
+def test_the_files_of_debians_package() -> None:
+    loaded = fashion_mnist()
+    assert np.array_equal(np.bincount(loaded.train.labels), [6000] * 10)
+    boots = loaded.train.images[loaded.train.labels == 9][..., 0].mean(axis=0)
+    assert boots[14:].sum() > 2 * boots[:8].sum()  # the shaft of a boot is narrower than its foot

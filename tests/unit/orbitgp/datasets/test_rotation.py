@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orbitgp.datasets import rotate, rotation
+from orbitgp.datasets import move, rotate, rotation
 
 
 @pytest.fixture(scope="session")
@@ -66,3 +66,21 @@ def test_right_angles_are_those_of_numpy(turns: int, size: int) -> None:
     expected = np.rot90(images, turns, axes=(1, 2))
     np.testing.assert_allclose(rotate(images, np.full(3, 90.0 * turns)), expected, atol=1e-6)
     assert np.array_equal(rotate(images.astype(np.float64), np.zeros(3)), images)
+
+
+def test_rotated_then_enlarged_then_shifted_as_the_definition_reads(bilinear_by_loops) -> None:
+    image, degrees, zoom, shift = noise(6, 9, 2), 25.0, 1.3, (0.7, -1.6)
+    cos, sin = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+    dx, dy = np.zeros((6, 9)), np.zeros((6, 9))
+    for i in range(6):
+        for j in range(9):
+            u, v = (i - 2.5 - shift[0]) / zoom, (j - 4 - shift[1]) / zoom
+            dy[i, j] = u * cos + v * sin + 2.5 - i
+            dx[i, j] = v * cos - u * sin + 4 - j
+    moved = move(image[None], [degrees], [zoom], [shift])[0]
+    np.testing.assert_allclose(moved, bilinear_by_loops(image, dx, dy), atol=2e-6)
+    np.testing.assert_array_equal(move(image[None], [0], [1], [(2, -1)])[0, 2:, :-1], image[:-2, 1:])
+    with pytest.raises(ValueError, match="zoom must be above 0, but holds -1"):
+        move(image[None], [0.0], [-1.0], [shift])
+    with pytest.raises(ValueError, match=r"shift must be \[1, 2\], one for each image"):
+        move(image[None], [0.0], [1.0], [0.0])

@@ -14,6 +14,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "mnist": {"kind": "mnist", "train": 70, "test": 30},
     "parity": {"kind": "parity", "alpha": 90, "seed": 2, "train": 40, "test": 20},
     "rotated": {"kind": "rotated", "seed": 2, "train": 40, "test": 20},
+    "transformed": {"kind": "transformed", "rotation": 90, "scale": 1.5, "seed": 2, "train": 40, "test": 20},
 }
 
 
@@ -38,6 +39,8 @@ def test_mnist_and_what_is_made_of_it(mnist_data: ImageData) -> None:
     made = make_dataset(dataset("parity"))
     assert_same(made, datasets.parity(90, 2, first))
     assert set(made.train.labels) == {-1, 1}
+    made = make_dataset(dataset("transformed"))
+    assert_same(made, datasets.transformed(first, 2, rotation=90, scale=1.5))
     made = make_dataset(dataset("rotated"))
     assert_same(made, datasets.rotated(2, 40, 20, mnist_data))
     assert not np.array_equal(made.train.images, make_dataset(dataset("rotated", seed=3)).train.images)
@@ -53,9 +56,10 @@ def mine(tmp_path: Path, small_images: ImageData) -> Path:
 def test_the_users_own_images_and_folder(mine: Path) -> None:
     own = dataset("images", path=str(mine), test_fraction=0.25, seed=1)
     assert_same(make_dataset(own), datasets.images(mine, 0.25, 1))
-    for kind in ("mnist", "parity"):
+    nowhere = {"folder": str(mine.with_name("nowhere"))}
+    for kind, more in (("mnist", {}), ("parity", {}), ("transformed", {"source": "fashion_mnist"})):
         with pytest.raises(FileNotFoundError, match="nowhere"):
-            make_dataset(dataset(kind, folder=str(mine.with_name("nowhere"))))
+            make_dataset(dataset(kind, **nowhere, **more))
 
 
 @pytest.fixture

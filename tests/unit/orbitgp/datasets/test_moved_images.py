@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from orbitgp.datasets import ImageData, Images, parity, rotate, rotated
+from orbitgp.datasets import ImageData, Images, move, parity, rotate, rotated, transformed
 
 
 def distinct(count: int, first: int = 0) -> Images:
@@ -42,7 +42,7 @@ def test_angles_fill_their_range(alpha: float, source: ImageData, monkeypatch: p
         seen.append(degrees)
         return rotate(images, degrees)
 
-    monkeypatch.setattr("orbitgp.datasets.rotated_mnist.rotate", recorded)
+    monkeypatch.setattr("orbitgp.datasets.moved_images.rotate", recorded)
     parity(alpha, 0, source)
     rotated(0, 50, 50, source)
     train, test, *whole = seen
@@ -67,3 +67,19 @@ def test_either_rotated_part_stays_when_the_other_grows(source: ImageData) -> No
     few, many = rotated(4, 10, 20, source), rotated(4, 50, 20, source)  # the same seed, the same bits
     assert np.array_equal(few.test.images, many.test.images)
     assert np.array_equal(few.train.images, many.train.images[:10])
+
+
+def test_each_image_is_moved_within_the_limits(source: ImageData, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    monkeypatch.setattr("orbitgp.datasets.moved_images.move", lambda *given: seen.append(given) or move(*given))
+    data = transformed(source, 3, rotation=90, scale=2, translation=0.25)
+    assert data.name == "source_transformed" and np.array_equal(data.test.labels, source.test.labels)
+    (_, angles, zooms, shifts), (_, of_test, *_) = seen
+    for values, limit in ((angles, 90), (np.log(zooms), np.log(2)), (shifts / 3, 0.25)):
+        assert -limit <= values.min() < -0.8 * limit and 0.8 * limit < values.max() <= limit
+    assert len(np.unique(shifts)) == 120 and not np.array_equal(angles[:40], of_test)
+    fewer = ImageData("source", source.train.take(10), source.test)
+    np.testing.assert_array_equal(
+        transformed(fewer, 3, rotation=90, scale=2, translation=0.25).train.images, data.train.images[:10]
+    )
+    np.testing.assert_array_equal(transformed(source, 3).train.images, source.train.images)

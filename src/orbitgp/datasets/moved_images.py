@@ -1,4 +1,4 @@
-"""The two data sets made by rotating digits."""
+"""Data sets made by moving the images of another one."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from orbitgp import checks
 from orbitgp.datasets.containers import SIGNS, ImageData, Images
 from orbitgp.datasets.mnist_files import mnist
 from orbitgp.datasets.random_streams import stream
-from orbitgp.datasets.rotation import rotate
+from orbitgp.datasets.rotation import move, rotate
 
 
 def parity(alpha_degrees: float, seed: int, data: ImageData | None = None) -> ImageData:
@@ -59,3 +59,28 @@ def rotated(seed: int, train: int = 12_000, test: int = 50_000, data: ImageData 
         return Images(rotate(images[chosen], angles), labels[chosen])
 
     return ImageData("rotated", turned(order[:train], "train"), turned(order[-test:], "test"), data.classes)
+
+
+def transformed(
+    data: ImageData, seed: int, rotation: float = 0.0, scale: float = 1.0, translation: float = 0.0
+) -> ImageData:
+    """Images that are each moved once at random: rotated, then enlarged or shrunk, then shifted.
+
+    :param data: what to start from.
+    :param seed: fixes all random numbers; an image's are the same however many images there are.
+    :param rotation: the largest angle in degrees, 0 to 180; angles are from U(−rotation, rotation).
+    :param scale: the largest factor, 1 to 4; logarithms of factors are from U(−log scale, log scale).
+    :param translation: the largest shift along either axis as a share of the image's side, 0 to 0.5, uniform too.
+    :return: as many images as in ``data``, with their labels.
+    """
+    rotation = checks.number("rotation", rotation, least=0, most=180)
+    scale = checks.number("scale", scale, least=1, most=4)
+    translation = checks.number("translation", translation, least=0, most=0.5)
+    seed = checks.integer("seed", seed, least=0)
+
+    def moved(part: Images, purpose: str) -> Images:
+        angle, zoom, *shift = stream(f"transformed/{purpose}", seed).uniform(-1, 1, (len(part), 4)).T
+        pixels = translation * np.stack(shift, axis=1) * part.shape[:2]
+        return Images(move(part.images, rotation * angle, scale**zoom, pixels), part.labels)
+
+    return ImageData(f"{data.name}_transformed", moved(data.train, "train"), moved(data.test, "test"), data.classes)
