@@ -392,3 +392,21 @@ def test_the_report_of_sums_names_its_models_and_its_command(benchmark, tmp_path
     frame = pd.read_csv(tmp_path / "sums.csv")
     assert list(frame.components) == ["14:7:4+28:1:5", "28:1:9"] and np.all(np.isfinite(frame.bound))
     assert "| 14:7:4 + 28:1:5 |" in said
+
+
+def test_what_else_one_could_do_with_an_orbit(benchmark, mnist_data, tmp_path, monkeypatch):
+    instead = benchmark("instead")
+    few = type(mnist_data)("few", mnist_data.train.take(80), mnist_data.test.take(60))
+    monkeypatch.setattr("orbitgp.datasets.mnist", lambda: few)
+    monkeypatch.setattr(instead, "PATIENCE", 1)
+    arguments = ["--train", "80", "--test", "60", "--copies", "2", "--steps", "2", "--folder", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", ["instead.py", *arguments])
+    instead.main()
+    rows = pd.read_csv(tmp_path / "instead.csv").set_index("model")
+    assert rows.images.tolist() == [80, 80, 160, 80, 80]
+    assert rows.bound_an_image.isna().tolist() == [False, False, False, True, True]
+    assert (rows.nll > 0).all() and (tmp_path / "instead.png").stat().st_size > 0
+    orbit = orbits.Rotation((28, 28, 1), alpha=1e-9)
+    images = few.test.images[:3]
+    moved = instead.transformed(orbit, images, 2, seed=0)
+    np.testing.assert_allclose(moved, np.concatenate([images, images]), atol=1e-5)
