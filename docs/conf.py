@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import gpflow  # noqa: F401, before orbitgp, so that shapes are written into docstrings
 from sphinx.application import Sphinx
 
 import orbitgp

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from orbitgp import load_gpflow
 from orbitgp.fitting.lock import FolderInUse, NoLocks, beside
 from orbitgp_paper.runs.attempts import attempt
 
@@ -37,6 +38,7 @@ def main() -> None:
 def run(given: argparse.Namespace, log: TextIO, say: Callable[[str], None]) -> None:
     """Trains. TensorFlow is loaded here, so that errors in loading it go to the log."""
     with errors_into(log):
+        load_gpflow()
         from orbitgp.fitting import devices
         from orbitgp_paper.config import RunSpec
         from orbitgp_paper.experiments.images import read_dataset

@@ -6,11 +6,11 @@ from functools import lru_cache
 
 import numpy as np
 import tensorflow as tf
-from scipy.stats import qmc
 
 from orbitgp import checks
 
 SAMPLERS = ("sobol", "iid")
+_MOST_DIMENSIONS = 21200  # of TensorFlow's direction numbers
 _BITS = 23  # (2k + 1) / 2^24 is exact in float32, never 0 and never 1, so both precisions see the same draws
 
 
@@ -21,7 +21,10 @@ def sobol_integers(size: int, num_uniforms: int) -> np.ndarray:
 
     :return: [size, num_uniforms] int32
     """
-    points = qmc.Sobol(num_uniforms, scramble=False).random_base2(max(size - 1, 0).bit_length())[:size]
+    points = np.zeros((size, num_uniforms))  # the first one is zero, and TensorFlow leaves it out
+    if size > 1:
+        with tf.init_scope():  # numbers, also while a graph is traced
+            points[1:] = tf.math.sobol_sample(num_uniforms, size - 1, dtype=tf.float64)
     return (points * 2.0**_BITS).astype(np.int32)
 
 
@@ -50,10 +53,8 @@ def uniforms(
     checks.integer("size", size, least=1)
     checks.integer("num_uniforms", num_uniforms, least=1)
     checks.one_of("sampler", sampler, SAMPLERS)
-    if sampler == "sobol" and num_uniforms > qmc.Sobol.MAXDIM:
-        raise ValueError(
-            f"Sobol sets have at most {qmc.Sobol.MAXDIM} dimensions, got {num_uniforms}; use sampler 'iid'"
-        )
+    if sampler == "sobol" and num_uniforms > _MOST_DIMENSIONS:
+        raise ValueError(f"Sobol sets have at most {_MOST_DIMENSIONS} dimensions, got {num_uniforms}; use sampler 'iid'")
 
     def random_bits(draws: int) -> tf.Tensor:
         shape = [images, groups, draws, num_uniforms]

@@ -99,7 +99,7 @@ CASES = [
     (lambda: GaussianNoise(2, 0.0), "scale must be more than 0"),
     (lambda: GaussianNoise(2, -0.1), r"scale must be a finite number in \[0, inf\], got -0.1"),
     (lambda: Permutation(SWAP).sample_without_replacement(X, 3, SEED), "count must be .* 1 and at most 2, got 3"),
-    (lambda: uniforms(2, 2, 2, 21202, SEED), "at most 21201 dimensions, got 21202; use sampler 'iid'"),
+    (lambda: uniforms(2, 2, 2, 21201, SEED), "at most 21200 dimensions, got 21201; use sampler 'iid'"),
     (lambda: uniforms(2, 2, 2, 2, SEED, "latin"), "sampler must be one of 'sobol', 'iid', got 'latin'"),
     (lambda: uniforms(2, 2, 2, 2, [1, 2, 3]), r"seed must have shape \[2\], not \[3\]"),
     # kernels and schemes
