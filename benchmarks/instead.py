@@ -6,9 +6,9 @@ an invariance and for a small convolutional network.
     python benchmarks/instead.py --train 60000 --page instead_gpu    # on a GPU
 
 The invariant model learns affine maps. Then its draws enlarge the images of the plain model, which trains for as long
-as the invariant one did, and every batch of the network has fresh ones. The network stops where its loss on a tenth of the
-training images is least. It writes benchmarks/instead.csv, instead_bins.csv, instead.md and instead.png, or the same by
-the name of the page. Error and probabilities are those of MNIST's 10,000 test images.
+as the invariant one did, and every batch of the network has fresh ones. The network stops where its loss on a tenth of
+the training images is least. It writes benchmarks/instead.csv, instead_bins.csv, instead.md and instead.png, or the
+same by the name of the page. Error and probabilities are those of MNIST's 10,000 test images.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,13 @@ from estimator import HERE, calibration_error, draw, reliability
 COPIES = (2, 10, 50)
 PATIENCE = 8  #: epochs without a lower loss on held-out images after which the network stops
 BATCH = 100
+COLUMNS = {
+    "error": 2,
+    "nll": 3,
+    "calibration_error": 1,
+    "bound_an_image": 2,
+    "fit_s": 0,
+}  #: digits of each in the table
 
 
 def judge(probabilities: np.ndarray, labels: np.ndarray) -> tuple[dict[str, float], pd.DataFrame]:
@@ -84,13 +92,14 @@ def network(images: np.ndarray, labels: np.ndarray, draws: Callable[[np.ndarray,
     return model
 
 
-def measure(given: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """A row for each model, and the bins of their reliability diagrams."""
+def measure(given: argparse.Namespace, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """A row for each model, and the bins of their reliability diagrams. The seed chooses the training images too."""
     from orbitgp import InvariantClassifier, datasets
 
     data = datasets.mnist()
-    train, test = data.train.take(given.train), data.test.take(given.test)
-    settings: dict[str, Any] = {"verbose": False, "seed": given.seed}
+    chosen = np.random.default_rng(seed).permutation(len(data.train))[: given.train]
+    train, test = data.train.take(chosen), data.test.take(given.test)
+    settings: dict[str, Any] = {"verbose": False, "seed": seed}
     rows, bins = [], []
 
     def note(name: str, fit: Callable[[], Any], predict: Callable[[Any], np.ndarray], images: int) -> Any:
@@ -99,13 +108,13 @@ def measure(given: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame]:
         seconds = time.perf_counter() - start
         found, parts = judge(predict(model), test.labels)
         bound = getattr(model, "evidence_", np.nan) / images
-        rows.append({"model": name, "images": images, **found, "bound_an_image": bound, "fit_s": seconds})
+        rows.append({"model": name, "seed": seed, "images": images, **found, "bound_an_image": bound, "fit_s": seconds})
         bins.append(parts.assign(likelihood=name, orbit=f"{images:,} images"))
         print(rows[-1], flush=True)
         return model
 
     def plain(copies: int) -> Any:
-        images = train.images if copies == 1 else transformed(invariant.orbit_, train.images, copies, given.seed)
+        images = train.images if copies == 1 else transformed(invariant.orbit_, train.images, copies, seed)
         labels = np.tile(train.labels, copies)
         return InvariantClassifier("none", time_budget=budget, **settings).fit(images, labels)
 
@@ -122,7 +131,7 @@ def measure(given: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame]:
     budget = rows[0]["fit_s"]
     note("GP, no orbit", lambda: plain(1), probabilities, len(train))
     for copies in given.copies:
-        note(f"GP, no orbit, each image {copies} times", lambda c=copies: plain(c), probabilities, copies * len(train))
+        note(f"GP, no orbit, each image {copies} times", partial(plain, copies), probabilities, copies * len(train))
 
     def moved(images: np.ndarray, seed: int) -> np.ndarray:
         return transformed(invariant.orbit_, images, 1, seed)
@@ -130,11 +139,26 @@ def measure(given: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame]:
     for name, draws in (("network", lambda images, seed: images), ("network, transformed batches", moved)):
         note(
             name,
-            lambda d=draws: network(train.images, train.labels, d, given.seed),
+            partial(network, train.images, train.labels, draws, seed),
             lambda model: model.predict(test.images, batch_size=1000, verbose=0),
             len(train),
         )
     return pd.DataFrame(rows), pd.concat(bins)
+
+
+def pooled(bins: pd.DataFrame) -> pd.DataFrame:
+    """Bins of all seeds as one: numbers of images added up, confidence and accuracy weighted by them."""
+    weighted = bins.assign(**{name: bins[name] * bins["images"] for name in ("confidence", "accuracy")})
+    summed = weighted.groupby(["likelihood", "orbit", "bin"], as_index=False).sum()
+    return summed.assign(**{name: summed[name] / summed["images"] for name in ("confidence", "accuracy")})
+
+
+def spread(values: pd.Series, digits: int) -> str:
+    """Mean ± standard deviation of seeds; nothing where there is no value."""
+    if values.isna().all():
+        return ""
+    mean = f"{values.mean():.{digits}f}"
+    return f"{mean} ± {values.std():.{digits}f}" if len(values) > 1 else mean
 
 
 def main() -> None:
@@ -144,29 +168,31 @@ def main() -> None:
     parser.add_argument("--test", type=int, default=10000, help="images to test on")
     parser.add_argument("--copies", type=int, nargs="*", default=COPIES, help="draws of each image for the plain model")
     parser.add_argument("--steps", type=int, help="of the invariant model, instead of those that it chooses")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seeds", type=int, default=3, help="how often, each time with other training images")
     parser.add_argument("--page", default="instead", help="what the written files are called")
     parser.add_argument("--folder", type=Path, default=HERE)
     given = parser.parse_args()
     from orbitgp.fitting.devices import describe
 
-    rows, bins = measure(given)
+    found = [measure(given, seed) for seed in range(given.seeds)]
+    rows, bins = pd.concat([rows for rows, _ in found]), pd.concat([bins for _, bins in found])
     rows.to_csv(given.folder / f"{given.page}.csv", index=False, float_format="%.6g")
     bins.to_csv(given.folder / f"{given.page}_bins.csv", index=False, float_format="%.6g")
-    draw(bins, given.folder / f"{given.page}.png")
+    draw(pooled(bins), given.folder / f"{given.page}.png")
+    command = " ".join(["python benchmarks/instead.py", *sys.argv[1:]])
     lines = [
-        f"# What else one could do with an orbit, on the first {given.train:,} images of MNIST",
+        f"# What else one could do with an orbit, on {given.train:,} images of MNIST",
         "",
-        f"`{' '.join(['python benchmarks/instead.py', *sys.argv[1:]])}`. One seed, on {describe()}. The plain models train "
-        "for as long as the invariant one did; the network stops by a tenth of the images.",
+        f"`{command}` on {describe()}. Means of {given.seeds} seeds, each with other training images, ± their standard "
+        "deviations where there are several. The plain models "
+        "train for as long as the invariant one did; the network stops by a tenth of the images.",
         "",
         "| model | images | test error, % | NLL | calibration error, % | bound an image, nats | fit, s |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    for row in rows.itertuples():
-        bound = "" if np.isnan(row.bound_an_image) else f"{row.bound_an_image:.2f}"
-        numbers = (f"{row.error:.2f}", f"{row.nll:.3f}", f"{row.calibration_error:.1f}", bound, f"{row.fit_s:.0f}")
-        lines.append(f"| {row.model} | {row.images:,} | {' | '.join(numbers)} |")
+    for (name, images), group in rows.groupby(["model", "images"], sort=False):
+        numbers = [spread(group[column], digits) for column, digits in COLUMNS.items()]
+        lines.append(f"| {name} | {images:,} | {' | '.join(numbers)} |")
     lines += ["", f"![Share of test images that are right, over the model's confidence]({given.page}.png)"]
     (given.folder / f"{given.page}.md").write_text("\n".join(lines) + "\n")
 

@@ -83,10 +83,13 @@ class InvariantPosterior(Module):
         weights = tf.convert_to_tensor(weights)
         Kaa, Kfu = (tf.cast(part, weights.dtype) for part in self._kernels(drawn))
         prior = tf.einsum("kg,ngh,lh->nkl", weights, _between_groups(Kaa, drawn), weights)
-        phi = tf.einsum("kg,ngm->nkm", weights, Kfu) @ tf.transpose(self._whitener)
-        spread = tf.einsum("nkm,qmj->qnkj", phi, self._root)
+        shape = tf.concat([tf.shape(drawn)[:1], tf.shape(weights)[:1], tf.shape(Kfu)[2:]], axis=0)  # N, K, M
+        # rows of all inputs in one product: a product for each input would read the matrices anew for each
+        phi = tf.matmul(tf.reshape(weights @ Kfu, [-1, shape[2]]), self._whitener, transpose_b=True)  # [N K, M]
+        spread = tf.reshape(tf.matmul(phi[None], self._root), tf.concat([[-1], shape], axis=0))  # [Q, N, K, M]
+        mean, phi = tf.reshape(phi @ self._mean, [shape[0], shape[1], -1]), tf.reshape(phi, shape)
         explained = tf.matmul(spread, spread, transpose_b=True) - tf.matmul(phi, phi, transpose_b=True)
-        return phi @ self._mean, tf.transpose(prior + explained, [1, 2, 3, 0])
+        return mean, tf.transpose(prior + explained, [1, 2, 3, 0])
 
     @check_shapes("drawn: [N, G, n, D]", "return: [N, G, G]")
     def prior_covariance(self, drawn: TensorType) -> tf.Tensor:

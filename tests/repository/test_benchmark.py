@@ -23,6 +23,10 @@ from orbitgp.schemes import Groups
 ROOT = Path(__file__).parents[2]
 
 
+#: of trainings of a few steps, which take longer to trace than to run
+few_steps = pytest.mark.usefixtures("eagerly")
+
+
 @pytest.fixture
 def benchmark(monkeypatch):
     """The benchmarks as modules, by name, in the repository."""
@@ -84,6 +88,7 @@ def test_every_trick_is_a_change_and_a_step_has_its_floor(benchmark):
     assert floors[gpu.REST] == pytest.approx(1e3 * moved / 4e12)
 
 
+@few_steps
 @pytest.mark.parametrize("run", ["mnist/affine", "rotated/rotation_plain", "parity/rotation_90_from_20"])
 def test_a_step_of_each_experiment_can_be_timed(benchmark, run):
     gpu = benchmark("gpu")
@@ -260,6 +265,7 @@ def test_the_expectation_by_quadrature_is_that_of_many_draws_and_above_the_bound
     assert np.all(polya_gamma_bound(Y, mean, second, np.sqrt(second)).numpy() < found)
 
 
+@few_steps
 def test_a_single_tilt_loses_what_a_slow_search_says_and_a_network_less(benchmark):
     network = benchmark("network")
     rng = np.random.default_rng(4)
@@ -276,6 +282,7 @@ def test_a_single_tilt_loses_what_a_slow_search_says_and_a_network_less(benchmar
     assert gaps[0] > gaps[1] > gaps[2] >= 0
 
 
+@few_steps
 def test_the_estimator_is_measured_and_the_calibration_error_is_a_slow_loops(
     benchmark, mnist_data, tmp_path, monkeypatch
 ):
@@ -349,6 +356,7 @@ def test_the_noise_of_a_gradient_is_that_of_a_slow_loop(benchmark):
         np.testing.assert_allclose(found[name], np.var(flat, axis=0, ddof=1).sum(), rtol=1e-8)
 
 
+@few_steps
 @pytest.mark.parametrize(
     ("name", "small", "words"),
     [
@@ -381,6 +389,7 @@ def test_the_reports_can_be_made_from_models_of_the_paper(benchmark, name, small
     assert len(frame) == {"network": 2, "batches": 6, "gap": 2}[name]
 
 
+@few_steps
 def test_the_report_of_sums_names_its_models_and_its_command(benchmark, tmp_path, monkeypatch, capsys):
     sums = benchmark("sums")
     assert sums.components("5:2:100+28:1:150") == [{"inducing": 100, "patch": 5, "stride": 2}, {"inducing": 150}]
@@ -394,17 +403,42 @@ def test_the_report_of_sums_names_its_models_and_its_command(benchmark, tmp_path
     assert "| 14:7:4 + 28:1:5 |" in said
 
 
+@few_steps
+def test_our_side_of_the_comparison_with_the_authors_code_is_measured_and_the_page_written(benchmark, tmp_path):
+    peer = benchmark("peer")
+    given = Namespace(batch=6, draws=4, inducing=5, new=3, new_draws=4, repeats=1, estimates=40)
+    # the authors' side needs their code, which is not here
+    rows = {name: peer.measure(given, name) for name, (code, kind, _) in peer.ROWS.items() if code == "ours"}
+    frame = pd.DataFrame.from_dict(rows, orient="index")
+    assert (frame[["step_s", "predict_s", "variance"]] > 0).all(axis=None)
+    # the same model: estimates of one bound
+    apart = frame.bound.max() - frame.bound.min()
+    assert apart < 4 * np.hypot.reduce(frame.bound_error)
+    peer.write(frame, tmp_path, "python benchmarks/peer.py clone", given)
+    assert "| orbitgp, the paper's scheme, float64 |" in (tmp_path / "peer.md").read_text()
+    assert (tmp_path / "peer.png").stat().st_size > 0
+
+
+@few_steps
 def test_what_else_one_could_do_with_an_orbit(benchmark, mnist_data, tmp_path, monkeypatch):
     instead = benchmark("instead")
     few = type(mnist_data)("few", mnist_data.train.take(80), mnist_data.test.take(60))
     monkeypatch.setattr("orbitgp.datasets.mnist", lambda: few)
     monkeypatch.setattr(instead, "PATIENCE", 1)
-    arguments = ["--train", "80", "--test", "60", "--copies", "2", "--steps", "2", "--folder", str(tmp_path)]
+    arguments = ["--train=80", "--test=60", "--copies=2", "--steps=2", "--seeds=1", f"--folder={tmp_path}"]
     monkeypatch.setattr(sys, "argv", ["instead.py", *arguments])
     instead.main()
     rows = pd.read_csv(tmp_path / "instead.csv").set_index("model")
     assert rows.images.tolist() == [80, 80, 160, 80, 80]
     assert rows.bound_an_image.isna().tolist() == [False, False, False, True, True]
+    error = rows.loc["network", "error"]
+    assert f"| network | 80 | {error:.2f} |" in (tmp_path / "instead.md").read_text()
+    bins = pd.read_csv(tmp_path / "instead_bins.csv")
+    one = bins[bins.likelihood == "network"]
+    together = instead.pooled(pd.concat([one, one.assign(accuracy=1.0)]))  # as if another seed had been right always
+    assert together.bin.is_unique and together.images.sum() == 2 * 60
+    assert together.accuracy @ together.images == pytest.approx(2 * 60 - 0.6 * error)
+    assert instead.spread(pd.Series([1.0, 2.0, 3.0]), 1) == "2.0 ± 1.0"
     assert (rows.nll > 0).all() and (tmp_path / "instead.png").stat().st_size > 0
     orbit = orbits.Rotation((28, 28, 1), alpha=1e-9)
     images = few.test.images[:3]

@@ -35,7 +35,8 @@ from orbitgp.likelihoods import ClassLikelihood
 from orbitgp.models import InvariantSVGP
 from orbitgp.optimizers.recipe import Recipe
 from orbitgp.optimizers.steps import Optimizer
-from orbitgp.schemes import Groups
+from orbitgp.orbits import FiniteOrbit, Orbit
+from orbitgp.schemes import FullOrbit, Groups, Scheme
 
 #: the initial lengthscale, as a share of the typical distance between two images: 6 of 10.5 on MNIST
 LENGTHSCALE = 0.57
@@ -209,7 +210,7 @@ class InvariantEstimator(BaseEstimator, metaclass=abc.ABCMeta):
             num_latent_gps=outputs,
             covariance="per_output" if isinstance(likelihood, ClassLikelihood) else None,
             num_data=count,
-            scheme=Groups(2, sizes.draws // 2),
+            scheme=_scheme(kernel.orbit, sizes.draws),
             precision="mixed",
             compiled=bool(tf.config.list_physical_devices("GPU")),
             jitter=1e-6,
@@ -353,6 +354,12 @@ def unconstrained_variables(model: InvariantSVGP) -> dict[str, tf.Variable]:
         name.lstrip("."): getattr(parameter, "unconstrained_variable", parameter)
         for name, parameter in parameter_dict(model).items()
     }
+
+
+def _scheme(orbit: Orbit, draws: int) -> Scheme:
+    """Two groups of draws; all points of an orbit that has no more of them, as then nothing is estimated."""
+    is_small = isinstance(orbit, FiniteOrbit) and orbit.order <= draws
+    return FullOrbit() if is_small else Groups(2, draws // 2)
 
 
 def typical_distance(X: npt.NDArray[np.float32], seed: int, pairs: int = 1000) -> float:

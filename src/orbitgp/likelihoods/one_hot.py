@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import tensorflow as tf
-import tensorflow_probability as tfp
 from check_shapes import check_shapes
 from gpflow.base import TensorType
 from gpflow.likelihoods import Gaussian
+
+from orbitgp._ops.blocks import map_blocks
+
+#: inputs at a time: all pairs of classes at all nodes would not fit into memory
+TOGETHER = 256
 
 #: nodes of the Gauss-Hermite quadrature
 NODES = 48
@@ -25,10 +29,14 @@ class OneHotGaussian(Gaussian):
         """
         Fmu, Fvar = tf.convert_to_tensor(Fmu), tf.convert_to_tensor(Fvar)
         places, weights = np.polynomial.hermite_e.hermegauss(NODES)
+        itself = tf.eye(tf.shape(Fmu)[1], dtype=tf.bool)[None, :, :, None]
+
+        def block(number: tf.Tensor, mean: tf.Tensor, spread: tf.Tensor) -> tuple[tf.Tensor]:
+            t = mean[:, :, None] + spread[:, :, None] * places  # [N, j, nodes]
+            scaled = (t[:, :, None] - mean[:, None, :, None]) / spread[:, None, :, None]  # [N, j, k, nodes]
+            below = tf.where(itself, tf.ones([], t.dtype), 0.5 * tf.math.erfc(-np.sqrt(0.5) * scaled))  # Φ
+            found = tf.linalg.matvec(tf.reduce_prod(below, axis=2), tf.constant(weights, t.dtype))  # [N, j]
+            return (found / tf.reduce_sum(found, axis=1, keepdims=True),)
+
         spread = tf.sqrt(Fvar + tf.cast(self.variance, Fvar.dtype))
-        t = Fmu[:, :, None] + spread[:, :, None] * places  # [N, K, nodes]
-        scaled = (t[:, :, None] - Fmu[:, None, :, None]) / spread[:, None, :, None]  # [N, j, k, nodes]
-        below = tfp.distributions.Normal(tf.zeros([], t.dtype), tf.ones([], t.dtype)).log_cdf(scaled)
-        others = 1 - tf.eye(tf.shape(Fmu)[1], dtype=t.dtype)[None, :, :, None]
-        found = tf.exp(tf.reduce_sum(others * below, axis=2)) @ tf.constant(weights[:, None], t.dtype)  # [N, K, 1]
-        return found[:, :, 0] / tf.reduce_sum(found, axis=1)
+        return map_blocks(block, (Fmu, spread), TOGETHER, (Fmu.dtype,))[0]

@@ -54,7 +54,9 @@ def uniforms(
     checks.integer("num_uniforms", num_uniforms, least=1)
     checks.one_of("sampler", sampler, SAMPLERS)
     if sampler == "sobol" and num_uniforms > _MOST_DIMENSIONS:
-        raise ValueError(f"Sobol sets have at most {_MOST_DIMENSIONS} dimensions, got {num_uniforms}; use sampler 'iid'")
+        raise ValueError(
+            f"Sobol sets have at most {_MOST_DIMENSIONS} dimensions, got {num_uniforms}; use sampler 'iid'"
+        )
 
     def random_bits(draws: int) -> tf.Tensor:
         shape = [images, groups, draws, num_uniforms]
