@@ -16,6 +16,8 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import os
+import platform
 import subprocess
 import sys
 import time
@@ -30,7 +32,8 @@ import numpy as np
 HERE = Path(__file__).resolve().parent
 OUTPUTS, SPREAD, VARIANCE, LENGTHSCALE, NOISE = 10, 0.2, 0.01, 6.0, 0.02
 
-TITLES = ("s a step", "variance of the bound, nats²")
+#: columns that are drawn, and how their axes are called
+PANELS = {"step_s": "s a step", "predict_s": "s to predict", "variance": "variance of the bound, nats²"}
 
 #: name of a row: which code, its floating-point type, and its scheme
 ROWS = {
@@ -211,21 +214,22 @@ def write(frame: Any, folder: Path, command: str, given: argparse.Namespace) -> 
         "",
         "![Time and noise of a step](peer.png)",
         "",
-        f"`{command}` on {describe()}. Batch {given.batch}, {given.inducing} inducing points, {given.draws} draws, ten "
-        f"outputs, affine maps; predictions with {given.new_draws} draws. Medians of {given.repeats} steps, "
-        f"{given.estimates} estimates of the bound at the same parameters. markvdw/invgp draws one set of maps for the "
-        "whole batch, orbitgp one for each image.",
+        f"`{command}` on {describe()}, {os.cpu_count()} cores ({platform.machine()}). Batch {given.batch}, "
+        f"{given.inducing} inducing points, {given.draws} draws, ten outputs, affine maps; predictions with "
+        f"{given.new_draws} draws. Medians of {given.repeats} steps, {given.estimates} estimates of the bound at the same "
+        "parameters. markvdw/invgp draws one set of maps for the whole batch, orbitgp one for each image. Models with "
+        "groups have one covariance of q for all outputs, the others one for each output.",
         "",
         markdown_table(head, rows, [False] + 6 * [True]),
     ]
     (folder / "peer.md").write_text("\n".join(lines) + "\n")
-    figure, axes = plt.subplots(1, 2, figsize=(9, 2.4), sharey=True, layout="constrained")
+    figure, axes = plt.subplots(1, len(PANELS), figsize=(10, 2.4), sharey=True, layout="constrained")
     colours = ["#b5654a" if ROWS[name][0] == "theirs" else "#2a6f97" for name in frame.index]
-    for ax, column, title in zip(axes, ("step_s", "variance"), TITLES, strict=True):
-        ax.barh(frame.index, frame[column], color=colours)
+    for ax, (column, title) in zip(axes, PANELS.items(), strict=True):
+        ax.bar_label(ax.barh(frame.index, frame[column], color=colours), fmt="{:.3g}", padding=3)
+        ax.margins(x=0.15)
         ax.set_xlabel(title)
         ax.spines[["top", "right"]].set_visible(False)
-    axes[1].set_xscale("log")
     axes[0].invert_yaxis()
     figure.savefig(folder / "peer.png", dpi=150)
 
@@ -257,7 +261,8 @@ def main() -> None:
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
         rows[name] = json.loads(done.stdout.splitlines()[-1])
     frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("code")
-    write(frame, given.folder, " ".join(["python benchmarks/peer.py", *sys.argv[1:]]), given)
+    words = [given.clone.name if word == str(given.clone) else word for word in sys.argv[1:]]
+    write(frame, given.folder, " ".join(["python benchmarks/peer.py", *words]), given)
 
 
 if __name__ == "__main__":
