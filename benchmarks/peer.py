@@ -216,9 +216,9 @@ def write(frame: Any, folder: Path, command: str, given: argparse.Namespace) -> 
         "",
         f"`{command}` on {describe()}, {os.cpu_count()} cores ({platform.machine()}). Batch {given.batch}, "
         f"{given.inducing} inducing points, {given.draws} draws, ten outputs, affine maps; predictions with "
-        f"{given.new_draws} draws. Medians of {given.repeats} steps, {given.estimates} estimates of the bound at the same "
-        "parameters. markvdw/invgp draws one set of maps for the whole batch, orbitgp one for each image. Models with "
-        "groups have one covariance of q for all outputs, the others one for each output.",
+        f"{given.new_draws} draws. Medians of {given.repeats} steps, {given.estimates} estimates of the bound at the "
+        "same parameters. markvdw/invgp draws one set of maps for the whole batch, orbitgp one for each image. Models "
+        "with groups have one covariance of q for all outputs, the others one for each output.",
         "",
         markdown_table(head, rows, [False] + 6 * [True]),
     ]

@@ -176,6 +176,35 @@ def test_targets_of_a_narrow_orbit_are_told_from_those_of_a_wide_one(benchmark, 
     assert (tmp_path / "control.md").read_text().count("| 60 | 60 |") == 1
 
 
+def test_labels_of_the_upright_image_know_nothing_of_its_rotation(benchmark, mnist_data, tmp_path, monkeypatch):
+    upright = benchmark("upright")
+    rows = np.random.default_rng(0).normal(size=(4, 3))
+    slow = [[np.sum((one - other) ** 2) for other in rows] for one in rows]
+    np.testing.assert_allclose(upright.squared_distances(rows), slow, atol=1e-12)
+    few = type(mnist_data)("few", mnist_data.train.take(60), mnist_data.test.take(1))
+    turned = []
+
+    def parity(angle, seed):
+        turned.append(rotate_digits(angle, seed, few))
+        return turned[-1]
+
+    rotate_digits = upright.parity
+    monkeypatch.setattr(upright, "mnist", lambda: few)
+    monkeypatch.setattr(upright, "parity", parity)
+    seen = []
+    drawn_from = upright.draws
+    monkeypatch.setattr(upright, "draws", lambda K, count, rng: seen.append(K) or drawn_from(K, count, rng))
+    words = "--true 60 120 --images 60 --step 60 --lengthscales 6 --lengthscale 6 --draws 3"
+    monkeypatch.setattr(sys, "argv", ["upright.py", *words.split(), "--folder", str(tmp_path)])
+    upright.main()
+    np.testing.assert_array_equal(seen[0], seen[2])  # of upright images, whatever the angle; of the model, not
+    assert not np.allclose(seen[1], seen[3])
+    assert not np.allclose(turned[0].train.images, few.train.images)
+    frame = pd.read_csv(tmp_path / "upright.csv")
+    assert len(frame) == 2 * (1 + 3 + 3) and (frame.gain >= 0).all() and frame.angle.isin([60, 120, 180]).all()
+    assert (tmp_path / "upright.md").read_text().count("| 60 | ") == 1
+
+
 def test_digits_that_are_left_out_are_in_no_row_of_the_others(benchmark, mnist_data, tmp_path, monkeypatch, capsys):
     angle = benchmark("angle")
     monkeypatch.setattr(

@@ -11,7 +11,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 
 LATER = 0.2  # where the early part of training ends, as a fraction of its steps
 ROOM = 2.5  # the whole is shown if it takes no more than so many times the span of the later part
-GROTESQUE = 200.0  # values farther from the bulk than so many times its span do not stretch the axis
+FALL = 10.0  # values farther from the middle half of their curve than so many times its span do not stretch the axis
+GROTESQUE = 200.0  # nor do those farther from the bulk of all curves than so many times its span
 PAD = 0.06
 PLAIN = (1e-3, 1e4)  # numbers on logarithmic axes that are written without a power of ten
 
@@ -37,13 +38,21 @@ def window(steps: np.ndarray, values: np.ndarray, *, log: bool = False) -> tuple
     usable = np.isfinite(values) & (values > 0 if log else True)
     ends = np.where(usable, steps, -np.inf).max(axis=1, keepdims=True)  # each curve's own: some may be longer runs
     late = usable & (steps >= LATER * ends)
-    whole, part = forward(values[usable]), _bulk(forward(values[late]))
+    own = [forward(row[chosen]) for row, chosen in zip(values, late, strict=True) if chosen.any()]
+    whole, part = forward(values[usable]), _bulk(np.concatenate([_without_falls(row) for row in own]))
     full_span, span = np.ptp(whole), np.ptp(part)
     shown = whole if full_span <= ROOM * span else part
     low, high = float(shown.min()), float(shown.max())
     pad = PAD * (high - low) or (0.1 if log else max(abs(low) * 0.05, 1e-12))
     low, high = low - pad, high + pad
     return (10**low, 10**high) if log else (low, high)
+
+
+def _without_falls(values: np.ndarray) -> np.ndarray:
+    """A curve's later values, with the median in place of those of a fall from which it came back."""
+    first, middle, last = np.quantile(values, [0.25, 0.5, 0.75])
+    outside = np.maximum(first - values, values - last)
+    return np.where((outside <= FALL * (last - first)) | (first == last), values, middle)
 
 
 def _bulk(values: np.ndarray) -> np.ndarray:

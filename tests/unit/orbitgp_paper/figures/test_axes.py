@@ -24,6 +24,7 @@ ANY, NAN = np.inf, np.nan
             (0, 15),
             id="grotesque values stretch no axis",
         ),
+        pytest.param([STEPS, np.where(STEPS == 7, -150, STEPS)], (-5, 2), (10, 12), id="a fall stretches no axis"),
         pytest.param([np.full(11, 3.0)], (-ANY, 3), (3, ANY), id="a flat curve has an axis"),
         pytest.param([np.zeros(11)], (-ANY, 0), (0, ANY), id="zero"),
     ],
