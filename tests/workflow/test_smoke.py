@@ -52,9 +52,10 @@ def test_trainings_ask_for_the_gpu_there_is_and_for_memory_for_their_images(bare
     (tmp_path / "bin" / "nvidia-smi").chmod(0o755)
     path = f"{tmp_path / 'bin'}:{Path(sys.executable).parent}:/usr/bin:/bin"
     bare.replace("config/smoke.yaml", "mnist: {kind: mnist, train: 200,", "mnist: {kind: mnist, train: 60000,")
-    planned = bare.plan("train", CUDA_VISIBLE_DEVICES="0", PATH=path)
+    planned = bare.plan("train", "--printshellcmds", CUDA_VISIBLE_DEVICES="0", PATH=path)
     large, small = (planned["train_run", f"{name}/rbf/0"] for name in ("mnist", "rotated"))
     assert "gpu=1" in large and "gpu=1" in small
+    assert " --gpus 1 " in large  # so that a training says when it finds none
     asked = [int(re.search(r"mem_mb=(\d+)", said)[1]) for said in (large, small)]
     assert asked[0] > asked[1] + 1000  # 60,000 images of 28 × 28
     assert re.search(r"^ +- gpu=1\b", (bare.folder / "profiles/default/config.yaml").read_text(), flags=re.M)

@@ -59,7 +59,12 @@ def test_what_is_damaged_is_named(toy: Path, damage: Callable[[Path], None], say
 
 @pytest.mark.parametrize(
     "made",
-    ["table.py toy_bounds.csv bounds.csv", "figure.py fig2_bound.svg bounds.csv", "figure.py fig1.svg samples.npz"],
+    [
+        "table.py toy_bounds.csv bounds.csv",
+        "figure.py fig2_bound.svg bounds.csv",
+        "figure.py appendix_a.svg bounds.csv",
+        "figure.py fig1.svg samples.npz",
+    ],
 )
 def test_neither_tables_nor_figures_are_made_of_whole_files_that_are_others(
     toy: Path, made: str, monkeypatch: pytest.MonkeyPatch

@@ -1,13 +1,17 @@
 """Reading what runs left behind."""
 
 import json
+import runpy
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from orbitgp.files import DamagedFile, sums
 from orbitgp_paper.runs.reading import read_runs
+
+SCRIPTS = Path(__file__).resolve().parents[4] / "workflow" / "scripts"
 
 
 def edit(path, **changes):
@@ -156,6 +160,21 @@ def test_a_file_of_another_run_or_edited_by_hand_is_named(write_run, name):
     path.write_text(changed)
     with pytest.raises(DamagedFile, match=rf"{name} is not the file that (final|provenance)\.json beside it"):
         read_runs([folder])
+
+
+@pytest.mark.parametrize("made", ["table.py runs.csv", "figure.py fig5.svg", "figure.py parts.svg"])
+def test_neither_tables_nor_figures_are_made_of_it(write_run, made, tmp_path, monkeypatch):
+    script, output = made.split()
+    folder = write_run()
+    metrics = folder / "metrics.csv"
+    metrics.write_text(metrics.read_text().replace("-100.25", "-99.25"))
+    more = ["--caption", "", "--paper", "config/paper_values.yaml"] if script == "table.py" else []
+    words = [script, "--output", str(tmp_path / "made" / output), *more, str(folder / "final.json")]
+    monkeypatch.setattr("sys.argv", words)
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    with pytest.raises(DamagedFile, match=r"metrics\.csv is not the file that final\.json beside it"):
+        runpy.run_path(str(SCRIPTS / script), run_name="__main__")
+    assert not (tmp_path / "made").exists()
 
 
 def test_sums_of_files_that_did_not_travel_and_sums_that_are_none(write_run):
