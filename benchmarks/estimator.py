@@ -87,15 +87,16 @@ def draw(bins: pd.DataFrame, file: Path) -> None:
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(4, 4), layout="constrained")
+    figure, axes = plt.subplots(figsize=(4, 4))
     axes.plot([0, 1], [0, 1], color="0.6", linewidth=1)
     for (name, rows), marker in zip(
         bins[bins.images >= 10].groupby(["likelihood", "orbit"], sort=False), "osDv^<>Px", strict=False
     ):
+        rows = rows.sort_values("confidence")
         axes.plot(rows.confidence, rows.accuracy, marker=marker, markersize=4, label=", ".join(map(str, name)))
     axes.set(xlabel="confidence", ylabel="share that is right", xlim=(0.2, 1.01), ylim=(0.2, 1.01))
-    axes.legend(frameon=False)
-    figure.savefig(file, dpi=150)
+    axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.02, 1))
+    figure.savefig(file, dpi=150, bbox_inches="tight")
 
 
 def main() -> None:

@@ -149,7 +149,7 @@ def measure(given: argparse.Namespace, seed: int) -> tuple[pd.DataFrame, pd.Data
 def pooled(bins: pd.DataFrame) -> pd.DataFrame:
     """Bins of all seeds as one: numbers of images added up, confidence and accuracy weighted by them."""
     weighted = bins.assign(**{name: bins[name] * bins["images"] for name in ("confidence", "accuracy")})
-    summed = weighted.groupby(["likelihood", "orbit", "bin"], as_index=False).sum()
+    summed = weighted.groupby(["likelihood", "orbit", "bin"], as_index=False, sort=False).sum()
     return summed.assign(**{name: summed[name] / summed["images"] for name in ("confidence", "accuracy")})
 
 
