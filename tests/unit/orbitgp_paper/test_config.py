@@ -332,7 +332,8 @@ def test_schemes_fit_their_orbit(orbit, scheme, words):
 
 
 def test_a_block_that_is_taken_away_is_named():
-    assert "optimiser" in refusal(("training/optimiser", None))
+    assert "optimiser.kind is missing" in refusal(("training/optimiser", None))
+    assert "rbf_90: optimiser is missing" in refusal(("experiments/parity/training/optimiser", None))
 
 
 @settings(max_examples=50)
