@@ -95,7 +95,8 @@ def draw(bins: pd.DataFrame, file: Path) -> None:
         rows = rows.sort_values("confidence")
         axes.plot(rows.confidence, rows.accuracy, marker=marker, markersize=4, label=", ".join(map(str, name)))
     axes.set(xlabel="confidence", ylabel="share that is right", xlim=(0.2, 1.01), ylim=(0.2, 1.01))
-    axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.02, 1))
+    if axes.get_legend_handles_labels()[0]:  # none where no bin has ten images
+        axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.02, 1))
     figure.savefig(file, dpi=150, bbox_inches="tight")
 
 

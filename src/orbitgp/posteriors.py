@@ -22,9 +22,10 @@ class InvariantPosterior(Module):
     The posterior of a model as it is now, with k_uu factorised once for all predictions.
 
     f(x) = E_a g(x_a) is predicted by f̂(x) = (1/S) Σ_s g(t(x, u_s)) with **one** set of uniforms u_1 … u_S for all
-    inputs. So f̂(x) does not depend on the batch that x is in, covariances are those of one process, and f̂(x) − f̂(x) is
-    zero. Over the choice of u, the mean of f̂ is unbiased for that of f; its variance is never negative, and above that
-    of f by a term that falls with S. If the scheme lists a finite orbit, both are exact.
+    inputs. So f̂(x) does not depend on the batch that x is in (but for rounding, in mixed precision that of float32),
+    covariances are those of one process, and f̂(x) − f̂(x) is zero. Over the choice of u, the mean of f̂ is unbiased for
+    that of f; its variance is never negative, and above that of f by a term that falls with S. If the scheme lists a
+    finite orbit, both are exact.
     """
 
     def __init__(

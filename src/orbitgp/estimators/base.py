@@ -35,8 +35,8 @@ from orbitgp.likelihoods import ClassLikelihood
 from orbitgp.models import InvariantSVGP
 from orbitgp.optimizers.recipe import Recipe
 from orbitgp.optimizers.steps import Optimizer
-from orbitgp.orbits import FiniteOrbit, Orbit
-from orbitgp.schemes import FullOrbit, Groups, Scheme
+from orbitgp.orbits import FiniteOrbit
+from orbitgp.schemes import FullOrbit, Groups
 
 #: the initial lengthscale, as a share of the typical distance between two images: 6 of 10.5 on MNIST
 LENGTHSCALE = 0.57
@@ -202,6 +202,9 @@ class InvariantEstimator(BaseEstimator, metaclass=abc.ABCMeta):
         likelihood = self._likelihood(int(np.prod(self.image_shape_)), outputs)
         mean = gpflow.functions.Constant(self._mean(outputs))
         gpflow.set_trainable(mean, False)
+        orbit = kernel.orbit
+        # all points of an orbit that has no more of them: then nothing is estimated, and float64 costs little
+        exact = isinstance(orbit, FiniteOrbit) and orbit.order <= sizes.draws
         return InvariantSVGP(
             kernel,
             likelihood,
@@ -210,8 +213,8 @@ class InvariantEstimator(BaseEstimator, metaclass=abc.ABCMeta):
             num_latent_gps=outputs,
             covariance="per_output" if isinstance(likelihood, ClassLikelihood) else None,
             num_data=count,
-            scheme=_scheme(kernel.orbit, sizes.draws),
-            precision="mixed",
+            scheme=FullOrbit() if exact else Groups(2, sizes.draws // 2),
+            precision="float64" if exact else "mixed",
             compiled=bool(tf.config.list_physical_devices("GPU")),
             jitter=1e-6,
             prediction_samples=PREDICTION_DRAWS,
@@ -354,12 +357,6 @@ def unconstrained_variables(model: InvariantSVGP) -> dict[str, tf.Variable]:
         name.lstrip("."): getattr(parameter, "unconstrained_variable", parameter)
         for name, parameter in parameter_dict(model).items()
     }
-
-
-def _scheme(orbit: Orbit, draws: int) -> Scheme:
-    """Two groups of draws; all points of an orbit that has no more of them, as then nothing is estimated."""
-    is_small = isinstance(orbit, FiniteOrbit) and orbit.order <= draws
-    return FullOrbit() if is_small else Groups(2, draws // 2)
 
 
 def typical_distance(X: npt.NDArray[np.float32], seed: int, pairs: int = 1000) -> float:
