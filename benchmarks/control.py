@@ -110,15 +110,12 @@ def draw(frame: pd.DataFrame, file: Path) -> None:
     figure.savefig(file, dpi=150)
 
 
-def main() -> None:
-    """Reads the arguments and writes table, page and picture."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def parse_grid(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """Adds the arguments that a grid of angles and lengthscales, and draws of labels, need; reads and checks them."""
     parser.add_argument("--true", type=float, nargs="+", default=[30.0, 60.0, 90.0, 120.0, 150.0], help="degrees")
-    parser.add_argument("--images", type=int, nargs="+", default=[500, 1000, 2000], help="the first so many")
     parser.add_argument("--step", type=float, default=10.0, help="of the grid of angles, in degrees")
     parser.add_argument("--lengthscales", type=float, nargs="+", default=[2.5, 3.5, 5.0])
     parser.add_argument("--lengthscale", type=float, default=3.5, help="of the model that targets are drawn from")
-    parser.add_argument("--noise", type=float, default=0.01, help="its noise variance by that of g")
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=Path, default=HERE)
@@ -127,6 +124,15 @@ def main() -> None:
         parser.error(f"--lengthscale must be one of --lengthscales, got {given.lengthscale:g}")
     if any(true % given.step or not 0 < true <= 180 for true in given.true):
         parser.error(f"--true must be multiples of --step = {given.step:g} up to 180, got {given.true}")
+    return given
+
+
+def main() -> None:
+    """Reads the arguments and writes table, page and picture."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--images", type=int, nargs="+", default=[500, 1000, 2000], help="the first so many")
+    parser.add_argument("--noise", type=float, default=0.01, help="of the model's targets, by the variance of g")
+    given = parse_grid(parser)
     frame = measured(given)
     write_text(given.folder / "control.csv", frame.to_csv(index=False, float_format="%.6g"))
     draw(frame, given.folder / "control.png")

@@ -25,6 +25,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from angle import averaged_kernels, best_evidences
+from control import parse_grid
 
 from orbitgp.datasets import mnist, parity
 from orbitgp.files import write_text
@@ -120,20 +121,9 @@ def draw(frame: pd.DataFrame, file: Path) -> None:
 def main() -> None:
     """Reads the arguments and writes table, page and picture."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--true", type=float, nargs="+", default=[30.0, 60.0, 90.0, 120.0, 150.0], help="degrees")
     parser.add_argument("--images", type=int, default=1000, help="the first so many")
-    parser.add_argument("--step", type=float, default=10.0, help="of the grid of angles, in degrees")
-    parser.add_argument("--lengthscales", type=float, nargs="+", default=[2.5, 3.5, 5.0])
-    parser.add_argument("--lengthscale", type=float, default=3.5, help="of the model that labels are drawn from")
     parser.add_argument("--upright-lengthscale", type=float, default=7.0, help="of f₀; images are some 10 apart")
-    parser.add_argument("--draws", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--folder", type=Path, default=HERE)
-    given = parser.parse_args()
-    if given.lengthscale not in given.lengthscales:
-        parser.error(f"--lengthscale must be one of --lengthscales, got {given.lengthscale:g}")
-    if any(true % given.step or not 0 < true <= 180 for true in given.true):
-        parser.error(f"--true must be multiples of --step = {given.step:g} up to 180, got {given.true}")
+    given = parse_grid(parser)
     frame = measured(given)
     write_text(given.folder / "upright.csv", frame.to_csv(index=False, float_format="%.6g"))
     draw(frame, given.folder / "upright.png")
