@@ -42,7 +42,7 @@ READ: dict[str, Callable[[], tuple[Any, ...]]] = {
     "fig4": lambda: (runs_of("mnist").metrics, read_table(PAPER / "tables" / "mnist.csv")),
     "fig5": lambda: (runs_of("rotated").metrics,),
     "appendix_a": lambda: (insensitivity(),),
-    "recipes": lambda: (runs_of("parity").finals,),
+    "recipes": lambda: (runs_of("parity").finals, runs_of("parity").metrics),
     "appendix_b": lambda: (read_table(PAPER / "tables" / "estimators.csv"),),
 }
 

@@ -61,7 +61,7 @@ def test_a_figure_is_saved_in_every_format_as_wide_as_the_papers_text(results, t
     ("module", "panels"), [(fig2_bound, 2), (fig3, 4), (fig5, 2), (appendix_a, 4), (appendix_b, 6), (recipes, 2)]
 )
 def test_without_rows_the_panels_say_so(results, texts_of, module, panels):
-    figure = module.draw(results[module.__name__.split(".")[-1]][0].iloc[:0])
+    figure = module.draw(*(frame.iloc[:0] for frame in results[module.__name__.split(".")[-1]]))
     assert texts_of(figure).count("not measured") == panels
 
 
@@ -237,7 +237,9 @@ def test_recipes_has_a_point_for_each_run_in_the_look_of_its_ingredients(texts_o
     frame = frame.assign(start=59.9999, elbo=rng.uniform(-11e3, -10e3, len(frame)))
     frame["orbit.alpha"] = rng.uniform(95, 180, len(frame))
     frame.loc[0, ["start", "elbo"]] = [20.0, -1e9]  # a training that failed
-    figure = recipes.draw(frame)
+    frame = frame.assign(variant=[f"v{number}" for number in frame.index], seed=0)
+    begun = frame.assign(elbo=frame.elbo - 500, **{"orbit.alpha": frame.start})
+    figure = recipes.draw(frame, begun)
     assert_tidy(figure)
     for ax, truth in zip(figure.axes, (90, 180), strict=True):
         assert list(lines(ax, linestyle="--")[0].get_ydata()) == [truth, truth]
@@ -251,6 +253,8 @@ def test_recipes_has_a_point_for_each_run_in_the_look_of_its_ingredients(texts_o
             inside = row["elbo"] > -1e6
             assert point.get_marker() == (recipes.MARKERS[1] if inside else "<")
             assert (point.get_xdata()[0] == row["elbo"]) == inside
+            ways = [line for line in lines(ax) if line.get_ydata()[-1] == row["orbit.alpha"] and line != point]
+            assert [list(way.get_xdata()) for way in ways] == [[row["elbo"] - 500, row["elbo"]]] * inside
     assert {"from 20°", "from 60°", "Adam", "sigmoid, shared draws", "true angle"} <= set(texts_of(figure))
     assert "beyond the axis: bound −1e+09" in texts_of(figure)
 
