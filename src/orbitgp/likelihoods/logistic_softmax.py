@@ -52,7 +52,13 @@ class LogisticSoftmax(TiltedClassLikelihood):
 
     @staticmethod
     def best_local(moments: Moments) -> tf.Tensor:
-        """[N, 2 K], c² = E f², and γ_j = e^{b_j} / (K − Σ_i e^{b_i}) with b_j the bound to E log σ(−f_j)."""
+        """
+        [N, 2 K], c² = E f², and γ_j = e^{b_j} / (K − Σ_i e^{b_i}) with b_j the bound to E log σ(−f_j).
+
+        Under noise it needs moments ``of_one_gaussian``: with E f² < (E f)², b_j can come out at zero or above, where γ
+        has no limit.
+        """
+        moments = moments.of_one_gaussian
         tilt, K = best_tilt(moments), moments.mean.shape[-1]
         against = polya_gamma_sites(-tf.ones_like(tilt), tilt).expectation(moments.mean, moments.second)
         share = tf.exp(tf.minimum(against, -LEAST))

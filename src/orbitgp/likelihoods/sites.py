@@ -34,6 +34,14 @@ class Moments:
         """[N, P], of E f² = μ² + σ²"""
         return self.mean_square + self.variance
 
+    @property
+    def of_one_gaussian(self) -> Moments:
+        """
+        With the square of ``mean`` as ``mean_square`` and no variance below zero: biased, but a Gaussian has such
+        moments. The unbiased ones can have E f² < (E f)², and what follows from both for a Gaussian is then far off.
+        """
+        return Moments(self.mean, tf.square(self.mean), tf.maximum(self.variance, 0.0))
+
     def shifted(self, by: tf.Tensor) -> Moments:
         """
         :param by: [N, P] or [N, 1], known numbers m.

@@ -173,6 +173,23 @@ def test_noisy_moments_give_finite_sites(kind):
     assert all(np.all(np.isfinite(part)) for part in sites) and np.all(sites.precision > 0)
 
 
+@pytest.mark.parametrize("noise", [1.0, 2.0])
+@pytest.mark.parametrize("kind", TILTED)
+def test_local_parameters_from_few_draws_cost_no_datum_much(kind, noise):
+    """Estimates of E f² below the square of the mean's must not make a rate of the logistic-softmax huge."""
+    rng, count, classes = np.random.default_rng(5), 500, 10
+    Y = np.eye(classes)[rng.integers(classes, size=count)]
+    mean, variance = 6 * Y - 4 + rng.normal(size=Y.shape), np.full(Y.shape, 0.5)
+    one, other = mean + noise * rng.normal(size=(2, *Y.shape))
+    few = Moments(*(tf.constant(part) for part in ((one + other) / 2, one * other, variance)))
+    best, found = (
+        bound_of(kind, Y, mean, variance, TILTED[kind].best_local(moments)).numpy()
+        for moments in (moments_of(mean, variance), few)
+    )
+    assert np.all(found < best + 0.1)  # the softmax's best are of few rounds
+    assert np.max(best - found) < 3 * noise
+
+
 # -- predictions ---------------------------------------------------------------------------------------------------
 
 
