@@ -28,20 +28,6 @@ MODELS = (
     "dirichlet/affine",
     "softmax/affine",
 )
-BINS = 15
-
-
-def reliability(probabilities: np.ndarray, labels: np.ndarray) -> pd.DataFrame:
-    """For each bin of confidence that has images: their number, mean confidence and accuracy."""
-    confidence, right = probabilities.max(1), probabilities.argmax(1) == labels
-    bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
-    parts = pd.DataFrame({"bin": bins, "confidence": confidence, "accuracy": right}).groupby("bin")
-    return parts.mean().assign(images=parts.size()).reset_index()
-
-
-def calibration_error(bins: pd.DataFrame) -> float:
-    """Expected calibration error: |mean confidence − accuracy| over bins of confidence, weighted by their images."""
-    return float(np.average(np.abs(bins.confidence - bins.accuracy), weights=bins.images))
 
 
 def measure(
@@ -50,9 +36,9 @@ def measure(
     """
     :param name: likelihood and orbit.
     :param keep: a folder for the trained model.
-    :return: what was measured, and the bins of :func:`reliability`.
+    :return: what was measured, and the bins of the reliability diagram.
     """
-    from orbitgp import InvariantClassifier, datasets
+    from orbitgp import InvariantClassifier, calibration, datasets
 
     data, (likelihood, orbit) = datasets.mnist(), name.split("/")
     train = data.train.take(count)
@@ -64,14 +50,14 @@ def measure(
     predicting = time.perf_counter() - start
     if keep is not None:
         model.save(keep / f"{likelihood}-{orbit}.orbitgp")
-    bins = reliability(probabilities, data.test.labels)
+    bins = pd.DataFrame(calibration.reliability(probabilities, data.test.labels)._asdict())
     row = {
         "likelihood": likelihood,
         "orbit": orbit,
         "images": count,
         "error": 100 * np.mean(probabilities.argmax(1) != data.test.labels),
         "nll": -np.mean(np.log(probabilities[np.arange(len(probabilities)), data.test.labels])),
-        "calibration_error": 100 * calibration_error(bins),
+        "calibration_error": 100 * calibration.expected_calibration_error(probabilities, data.test.labels),
         "evidence": model.evidence_,
         "fit_s": seconds,
         "predict_ms": 1e3 * predicting / len(probabilities),

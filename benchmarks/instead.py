@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from estimator import HERE, calibration_error, draw, reliability
+from estimator import HERE, draw
 
 COPIES = (2, 10, 50)
 PATIENCE = 8  #: epochs without a lower loss on held-out images after which the network stops
@@ -39,12 +39,14 @@ COLUMNS = {
 
 def judge(probabilities: np.ndarray, labels: np.ndarray) -> tuple[dict[str, float], pd.DataFrame]:
     """Error, NLL and calibration error, and the bins of the reliability diagram."""
-    bins, rows = reliability(probabilities, labels), np.arange(len(labels))
+    from orbitgp import calibration
+
+    rows = np.arange(len(labels))
     return {
         "error": 100 * float(np.mean(probabilities.argmax(1) != labels)),
         "nll": -float(np.mean(np.log(np.maximum(probabilities[rows, labels], 1e-12)))),
-        "calibration_error": 100 * calibration_error(bins),
-    }, bins
+        "calibration_error": 100 * calibration.expected_calibration_error(probabilities, labels),
+    }, pd.DataFrame(calibration.reliability(probabilities, labels)._asdict())
 
 
 def transformed(orbit: Any, images: np.ndarray, copies: int, seed: int) -> np.ndarray:

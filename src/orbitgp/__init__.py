@@ -39,6 +39,7 @@ _HOMES = {
     "Recipe": "optimizers.recipe",
 }
 _MODULES = (
+    "calibration",
     "components",
     "datasets",
     "inducing",
@@ -49,6 +50,8 @@ _MODULES = (
     "orbits",
     "schemes",
 )
+
+_LIGHT = ("calibration", "datasets")  #: modules that need no GPflow
 
 __all__ = sorted([*_HOMES, *_MODULES, "__version__"])
 
@@ -63,7 +66,7 @@ def load_gpflow() -> None:
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES or (name in _MODULES and name != "datasets"):
+    if name in _HOMES or (name in _MODULES and name not in _LIGHT):
         load_gpflow()
     if name in _HOMES:
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -161,8 +161,8 @@ class _Fitting:
         self.test = self._tester()
         self._begin()
 
-    def _tester(self) -> Tester | None:
-        return None if self.test_data is None else Tester(self.model, *self.test_data)
+    def _tester(self, probabilities: bool = False) -> Tester | None:
+        return None if self.test_data is None else Tester(self.model, *self.test_data, probabilities)
 
     @property
     def step(self) -> int:
@@ -278,7 +278,7 @@ class _Fitting:
         model = self.model
         self.optimizer.write_back()
         model.scheme = final_scheme(model.scheme, samples)
-        self.test = self._tester()  # the old one was compiled with the old scheme
+        self.test = self._tester(probabilities=True)  # the old one was compiled with the old scheme
         whole = WholeBound(model, *self.data, self.recipe.batch)
         # on the draws that chose it, q would look too good: it comes from pass 0, its bound from passes 1, 2, …
         judges = [whole(self.seed, number) for number in range(1, 1 + BOUND_PASSES)]

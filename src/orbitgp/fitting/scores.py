@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gpflow
@@ -11,7 +11,8 @@ import tensorflow as tf
 from gpflow.utilities import parameter_dict
 
 from orbitgp._ops.blocks import map_blocks
-from orbitgp.likelihoods import Tilt
+from orbitgp.calibration import expected_calibration_error
+from orbitgp.likelihoods import ClassLikelihood, OneHotGaussian, Tilt
 from orbitgp.models import InvariantSVGP, Quadratic
 from orbitgp.orbits.image import BoxAffineOrbit
 from orbitgp.orbits.sampling import split
@@ -20,12 +21,17 @@ from orbitgp.posteriors import PREDICTED_TOGETHER
 
 @dataclass(frozen=True)
 class TestScore:
-    """Error in per cent, and the mean negative log density of the targets (summed over outputs)."""
+    """
+    Error in per cent, and the mean negative log density of the targets (summed over outputs). Where there are
+    probabilities of classes, also the mean −log of the true one's, and the calibration error in per cent.
+    """
 
     __test__ = False  # no test class, whatever its name
 
     error: float
     nll: float
+    class_nll: float = float("nan")
+    calibration_error: float = float("nan")
 
 
 class Tester:
@@ -36,32 +42,44 @@ class Tester:
 
     __test__ = False
 
-    def __init__(self, model: InvariantSVGP, X: np.ndarray, Y: np.ndarray) -> None:
+    def __init__(self, model: InvariantSVGP, X: np.ndarray, Y: np.ndarray, probabilities: bool = False) -> None:
         """
         :param X: [N, D]
         :param Y: [N, P] targets: one-hot rows, or −1 and +1 in a single column.
+        :param probabilities: whether to score the probabilities of classes too, if the likelihood has them.
         """
         self._X, self._Y = tf.constant(X, model.compute_dtype), tf.constant(Y, gpflow.default_float())
+
+        several = probabilities and isinstance(model.likelihood, OneHotGaussian | ClassLikelihood)
 
         @tf.function(autograph=False)
         def predict() -> tuple[tf.Tensor, ...]:
             posterior, dtype = model.posterior(), gpflow.default_float()
 
-            def block(number: tf.Tensor, X: tf.Tensor, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            def block(number: tf.Tensor, X: tf.Tensor, Y: tf.Tensor) -> tuple[tf.Tensor, ...]:
                 f = posterior.predict_f(X, seed=tf.stack([model.seed, -1 - number]))
                 X = tf.cast(X, dtype)
                 expected, _ = model.likelihood.predict_mean_and_var(X, *f)
-                return expected, model.likelihood.predict_log_density(X, *f, Y)
+                found = expected, model.likelihood.predict_log_density(X, *f, Y)
+                return (*found, model.likelihood.predict_probability(*f)) if several else found
 
-            return map_blocks(block, (self._X, self._Y), PREDICTED_TOGETHER, (dtype, dtype))
+            return map_blocks(block, (self._X, self._Y), PREDICTED_TOGETHER, (dtype,) * (3 if several else 2))
 
         self._predict = predict
 
     def __call__(self) -> TestScore:
         """The score of the model as it is now."""
-        expected, log_density = self._predict()
-        wrong = _choice(expected.numpy()) != _choice(self._Y.numpy())
-        return TestScore(100.0 * float(np.mean(wrong)), -float(np.mean(log_density)))
+        expected, log_density, *more = self._predict()
+        labels = _choice(self._Y.numpy())
+        score = TestScore(100.0 * float(np.mean(_choice(expected.numpy()) != labels)), -float(np.mean(log_density)))
+        if not more or not np.all(np.isfinite(probabilities := more[0].numpy())):  # a model that diverged has none
+            return score
+        right = np.maximum(probabilities[np.arange(len(labels)), labels], np.finfo(probabilities.dtype).tiny)
+        return replace(
+            score,
+            class_nll=-float(np.mean(np.log(right))),
+            calibration_error=100.0 * expected_calibration_error(probabilities, labels),
+        )
 
 
 def _choice(values: np.ndarray) -> np.ndarray:

@@ -22,6 +22,8 @@ HEADINGS = {
     "test_error": "error, %",
     "nll": "test NLL",
     "test_nll": "test NLL",
+    "class_nll": "NLL of the class",
+    "calibration_error": "calibration error, %",
     "elbo": "bound, nats",
     "elbo_std_error": "its std. error",
     "log_marginal_likelihood": "log p(y), nats",
@@ -62,8 +64,8 @@ HEADINGS = {
 }
 NATS = ("elbo", "elbo_std_error", "late_rise", "log_marginal_likelihood", "first", "second", "gap")
 DECIMALS = {
-    **dict.fromkeys(("error", "test_error", "paper"), 2),
-    **dict.fromkeys(("nll", "test_nll", "train_rmse", "test_rmse", "rmse", "std_ratio"), 3),
+    **dict.fromkeys(("error", "test_error", "paper", "calibration_error"), 2),
+    **dict.fromkeys(("nll", "test_nll", "class_nll", "train_rmse", "test_rmse", "rmse", "std_ratio"), 3),
     **dict.fromkeys(("angle", "angle_min", "angle_max", "rate", "rate_std_error"), 1),
     **dict.fromkeys(("rank", "paper_error", "paper_std", "error_std"), 2),
     **dict.fromkeys(("alpha_true", "start", "wall_s", "peak_memory_mb", "evaluations"), 0),

@@ -16,6 +16,10 @@ IDENTITY = ["experiment", "variant", "label", "seed", "dataset", "train_size", "
 OUTCOME = ["elbo", "elbo_std_error", "late_rise", "test_error", "test_nll", "diverged", "events", "event_kinds"]
 ORIGIN = ["wall_s", "device", "peak_memory_mb", "resumed", "commit", "dirty"]
 
+#: what a table has means of, and where they are from; of the second only what there is
+MEANS = (("error", "test_error"), ("elbo", "elbo"), ("nll", "test_nll"))
+PROBABILITIES = (("class_nll", "test_class_nll"), ("calibration_error", "test_calibration_error"))
+
 #: what comes before the sizes in a table's caption
 TITLES = {
     "toy": "Fig. 2: a symmetric function, learned by a GP that knows the symmetry and by one that does not.",
@@ -48,14 +52,16 @@ def experiment_table(finals: pd.DataFrame, experiment: str) -> pd.DataFrame:
     """
     :param finals: as :func:`orbitgp_paper.runs.reading.read_runs` makes it.
     :return: a row for each variant, in the order of ``finals``: variant, label, means and standard deviations
-        (ddof = 1; blank for a single seed) of error, NLL and bound, n_seeds, n_diverged, sizes, and mean, least and
+        (ddof = 1; blank for a single seed) of error, NLL and bound, of the class's NLL and the calibration error where
+        there are any, n_seeds, n_diverged, sizes, and mean, least and
         largest learned angle where there is one. A run that diverged counts like any other; where it has no number,
         the mean has none.
     """
-    rows = []
-    for variant, group in _of(finals, experiment).groupby("variant", sort=False):
+    rows, own = [], _of(finals, experiment)
+    columns = [*MEANS, *(pair for pair in PROBABILITIES if pair[1] in own and own[pair[1]].notna().any())]
+    for variant, group in own.groupby("variant", sort=False):
         row: dict[str, Any] = {"variant": variant, "label": group["label"].iloc[0]}
-        for name, column in (("error", "test_error"), ("elbo", "elbo"), ("nll", "test_nll")):
+        for name, column in columns:
             row |= {f"{name}_mean": float(np.mean(group[column].to_numpy(float))), f"{name}_std": _std(group[column])}
         row |= {"n_seeds": len(group), "n_diverged": int(group["diverged"].sum())}
         row |= _angles(group)

@@ -20,6 +20,7 @@ from orbitgp.likelihoods import (
     DirichletLabels,
     IndependentGroups,
     LogisticSoftmax,
+    OneHotGaussian,
     PolyaGammaBernoulli,
     RecognitionNetwork,
     Softmax,
@@ -164,7 +165,7 @@ def load_trained(folder: Path, data: ImageData) -> InvariantSVGP:
 def _likelihood(spec: RunSpec, data: ImageData) -> gpflow.likelihoods.Likelihood:
     likelihood, K = spec.likelihood, len(data.classes)
     if isinstance(likelihood, settings.GaussianLikelihood):
-        return gpflow.likelihoods.Gaussian(likelihood.variance)
+        return OneHotGaussian(likelihood.variance)
     if isinstance(likelihood, settings.DirichletLikelihood):
         return DirichletLabels(K, likelihood.concentration)
     if isinstance(likelihood, settings.PolyaGammaLikelihood):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -57,7 +60,7 @@ def _panel(
     ax: Axes,
     truth: float,
     rows: pd.DataFrame,
-    ways: dict[tuple[str, int], pd.DataFrame],
+    ways: Mapping[Any, pd.DataFrame],
     markers: dict[float, str],
     remarks: Remarks,
 ) -> None:

@@ -22,6 +22,7 @@ MEASURED = ("step", "elbo", "test_error", "test_nll")
 
 #: what every final.json says: the numbers (null: not finite), what is of one type, and the sums of its files
 NUMBERS = ("elbo", "elbo_std_error", "test_error", "test_nll")
+PROBABILITIES = ("test_class_nll", "test_calibration_error")  #: numbers that not every final.json has
 KINDS: dict[str, type] = {
     **dict.fromkeys(("experiment", "variant", "label"), str),
     **dict.fromkeys(("seed", "steps", "train_size", "test_size"), int),
@@ -95,7 +96,7 @@ def _read_run(folder: Path) -> tuple[dict[str, Any], pd.DataFrame]:
         "test_size": final["test_size"],
         "inducing": spec.inducing_points,
         "steps": final["steps"],
-        **{name: _number(final[name]) for name in NUMBERS},
+        **{name: _number(final.get(name)) for name in (*NUMBERS, *PROBABILITIES)},
         "late_rise": _late_rise(metrics),
         "start": float(metrics[ANGLE].iloc[0]) if ANGLE in metrics else float("nan"),
         "optimiser": spec.optimiser.kind,
@@ -120,7 +121,8 @@ def _read_block(path: Path, names: Iterable[str]) -> dict[str, Any]:
     for name, kind in KINDS.items():
         if name in content and type(content[name]) is not kind:
             raise DamagedFile(f"{path}: {name} must be of type {kind.__name__}, not {content[name]!r}")
-    numbers = {**content.get("parameters", {}), **{name: content[name] for name in NUMBERS if name in content}}
+    own = {name: content[name] for name in (*NUMBERS, *PROBABILITIES) if name in content}
+    numbers = {**content.get("parameters", {}), **own}
     for name, value in numbers.items():
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
             raise DamagedFile(f"{path}: {name} must be a number, not {value!r}")

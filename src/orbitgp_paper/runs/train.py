@@ -95,6 +95,8 @@ def _write(folder: Path, spec: RunSpec, data: ImageData, model: InvariantSVGP, f
         "elbo_std_error": _finite(fitted.elbo_std_error),
         "test_error": _finite(score.error),
         "test_nll": _finite(score.nll),
+        "test_class_nll": _finite(score.class_nll),
+        "test_calibration_error": _finite(score.calibration_error),
         "train_size": len(data.train),
         "test_size": len(data.test),
         "parameters": named_parameters(model),

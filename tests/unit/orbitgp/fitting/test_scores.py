@@ -5,7 +5,9 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from orbitgp import orbits
+from orbitgp.calibration import expected_calibration_error
 from orbitgp.fitting.scores import Tester, WholeBound, named_parameters
+from orbitgp.likelihoods import OneHotGaussian
 from orbitgp.schemes import FullOrbit, Groups
 
 
@@ -33,6 +35,20 @@ def test_the_score_of_classes_is_that_of_plain_numpy(precision, make_model, regr
     ]
     assert score.error == pytest.approx(100 * sum(wrong) / len(wrong), rel=1e-12)
     assert score.nll == pytest.approx(-np.mean(log_densities), rel=1e-9)
+
+
+def test_probabilities_of_two_classes_are_scored_as_their_closed_form(make_model, regression, eagerly):
+    model = make_model(orbit=orbits.GaussianNoise(9, 0.5), scheme=Groups(2, 2))
+    X, values = regression
+    labels = (values[:, 0] > 0).astype(int)
+    assert np.isnan(Tester(model, X, np.eye(2)[labels], probabilities=True)().class_nll)  # none with real targets
+    model.likelihood = OneHotGaussian(0.3)
+    score = Tester(model, X, np.eye(2)[labels], probabilities=True)()
+    mean, variance = (tensor.numpy() for tensor in model.predict_f(X))
+    second = norm.cdf((mean[:, 1] - mean[:, 0]) / np.sqrt(variance.sum(1) + 2 * 0.3))
+    probabilities = np.stack([1 - second, second], axis=1)
+    assert score.class_nll == pytest.approx(-np.mean(np.log(probabilities[np.arange(len(X)), labels])), rel=1e-6)
+    assert score.calibration_error == pytest.approx(100 * expected_calibration_error(probabilities, labels), rel=1e-6)
 
 
 def test_the_score_of_signs_is_that_of_plain_numpy(make_model, signs, eagerly):

@@ -12,6 +12,16 @@ PAPER = {"mnist/rbf/error": {"value": 2.15, "std": 0.03}, "mnist/affine/error": 
 # ---- experiments ----
 
 
+def test_scores_of_probabilities_have_columns_where_there_are_any(finals):
+    plain = finals("mnist", {"rbf": [2.0], "affine": [1.0]})
+    frame = plain.assign(test_class_nll=np.nan, test_calibration_error=np.nan)
+    assert list(tables.experiment_table(frame, "mnist")) == list(tables.experiment_table(plain, "mnist"))
+    frame.loc[frame["variant"] == "rbf", "test_class_nll"] = 0.25
+    table = tables.experiment_table(frame, "mnist").set_index("variant")
+    assert table.loc["rbf", "class_nll_mean"] == 0.25 and np.isnan(table.loc["affine", "class_nll_mean"])
+    assert "calibration_error_mean" not in table
+
+
 def test_means_and_standard_deviations(finals):
     table = tables.experiment_table(finals("mnist", {"rbf": [2.0, 4.0], "affine": [1.0], "own": [3.04] * 3}), "mnist")
     expected = {"variant": ["rbf", "affine", "own"], "label": ["RBF", "AFFINE", "OWN"], "n_seeds": [2, 1, 3]}

@@ -1,0 +1,39 @@
+"""How sure a classifier is, beside how often it is right."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+BINS = 15  #: bins of confidence, as in Guo and others (2017)
+
+
+class Reliability(NamedTuple):
+    """A reliability diagram: arrays with an entry for each bin that has images."""
+
+    bin: npt.NDArray[np.int64]  #: number of the bin; bins divide [0, 1] evenly
+    confidence: npt.NDArray[np.float64]  #: mean probability of the predicted class
+    accuracy: npt.NDArray[np.float64]  #: share of predictions that are right
+    images: npt.NDArray[np.int64]  #: how many there are
+
+
+def reliability(probabilities: npt.NDArray[Any], labels: npt.NDArray[Any], bins: int = BINS) -> Reliability:
+    """
+    :param probabilities: [N, K], as ``predict_proba`` returns them.
+    :param labels: [N], the columns that are right, 0 … K − 1.
+    """
+    confidence, right = probabilities.max(axis=1), probabilities.argmax(axis=1) == labels
+    numbers, place = np.unique(np.minimum((confidence * bins).astype(int), bins - 1), return_inverse=True)
+    images = np.bincount(place)
+    return Reliability(numbers, np.bincount(place, confidence) / images, np.bincount(place, right) / images, images)
+
+
+def expected_calibration_error(probabilities: npt.NDArray[Any], labels: npt.NDArray[Any], bins: int = BINS) -> float:
+    """
+    :return: the mean over images of |confidence − accuracy| of their bin, between 0 and 1; parameters as for
+        :func:`reliability`.
+    """
+    found = reliability(probabilities, labels, bins)
+    return float(np.average(np.abs(found.confidence - found.accuracy), weights=found.images))
