@@ -83,12 +83,12 @@ class Optimizer:
             part = self._model.quadratic(batch, split(seed, DRAWS))
             return number + 1, linear + part.linear / parts, ceiling + part.ceiling / parts
 
-        @tf.function(autograph=False)
         def gather() -> tuple[tf.Tensor, ...]:
             nothing = (tf.constant(0), tf.zeros_like(posterior.mean), tf.zeros_like(posterior.roots[0]))
             return tf.while_loop(lambda number, *_: number < parts, one, nothing, parallel_iterations=1)[1:]
 
-        posterior.start(*gather())
+        # each model traces it once; called as a tf.function, TensorFlow would warn of that from the fifth model on
+        posterior.start(*tf.function(gather, autograph=False).get_concrete_function()())
 
     def mend(self) -> None:
         """After a change of the model's jitter: factorises k_uu anew, and starts again if q is not finite."""
