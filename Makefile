@@ -64,7 +64,7 @@ lint: .venv/.stamp  ## check style, format and types, of the workflow too
 	if [ -e $(BIN)/snakemake ]; then $(BIN)/snakefmt --check Snakefile workflow/rules && $(BIN)/snakemake --lint; fi
 
 lock:  ## resolve requirements.lock and requirements-gpu.lock anew from pyproject.toml (needs uv)
-	uv pip compile -q --universal --python-version 3.10 --extra workflow --extra article --extra cluster --extra docs \
+	uv pip compile -q --universal --python-version 3.10 --extra workflow --extra article --extra crate --extra cluster --extra docs \
 	    --extra dev --generate-hashes --no-annotate --no-header pyproject.toml -o requirements.lock
 	@# wheels of CUDA's libraries are the same for every Python
 	uv pip compile -q --python-platform x86_64-manylinux_2_28 --python-version 3.12 --extra gpu -c requirements.lock \

@@ -33,6 +33,7 @@ localrules:
     figure,
     page,
     article,
+    crate,
 
 
 rule all:

@@ -72,6 +72,15 @@ def test_what_the_archive_lacks_is_named_and_building_leaves_it_alone(clone: Wor
     assert "Not in the archive, results/paper/runs: mnist/rbf/seed0, toy. --config tier=paper runs=build" in said
 
 
+def test_the_shipped_crate_describes_the_files_that_are_there():
+    folder = ROOT / "results/paper"
+    entities = json.loads((folder / "ro-crate-metadata.json").read_text())["@graph"]
+    described = {folder / entity["@id"] for entity in entities if entity["@type"] == "File"}
+    assert not [file for file in described if not file.exists()]
+    drawn = {file for kind in ("tables/*", "figures/*", "claims.*", "index.html") for file in folder.glob(kind)}
+    assert drawn <= described
+
+
 def test_the_trained_models_of_figure_4_come_along(mnist_data):
     """The RBF draws nothing, so its error is the run's to the digit; the others are seen on a part of the images."""
     import orbitgp

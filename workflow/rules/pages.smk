@@ -1,4 +1,4 @@
-# What readers are sent: one page with everything, and an article. Snakemake's own report, which `snakemake --report`
+# What readers are sent: one page with everything, an article, and what each file is. Snakemake's own report, which `snakemake --report`
 # makes, has the page too; its first page is made here, so that it can say what came out.
 
 # what `make run` notes changes while it runs; in an archive it is a result like others
@@ -52,3 +52,26 @@ rule article:
     shell:
         "python {input.script} --tier {params.tier} --times {params.times:q} --output {output:q}"
         " {input.tables:q} {input.claims:q} {input.figures:q} > {log:q} 2>&1"
+
+
+rule crate:
+    input:
+        settings=rules.page.input.settings,
+        runs=sorted({file for files in (*TABLES.values(), *FIGURES.values()) for file in files}),
+        tables=rules.tables.input,
+        figures=rules.figures.input,
+        page=rules.page.output.page,
+        times=TIMES,
+        code=code("orbitgp_paper.page.crate"),
+        script=f"{SCRIPTS}/crate.py",
+    output:
+        PATHS.crate(),
+    log:
+        PATHS.log("crate"),
+    conda:
+        "../../environment.yml"
+    params:
+        tier=CONFIG.tier,
+    shell:
+        "python {input.script} --tier {params.tier} --output {output:q} {input.runs:q} {input.tables:q} {input.figures:q}"
+        " {input.page:q} {input.times:q} > {log:q} 2>&1"

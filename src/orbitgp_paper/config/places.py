@@ -77,6 +77,10 @@ class Paths:
         """The results as a PDF article."""
         return self.root / "article.pdf"
 
+    def crate(self) -> Path:
+        """The results as a research object: what each file is."""
+        return self.root / "ro-crate-metadata.json"
+
     def report(self) -> Path:
         """Snakemake's report: where everything comes from."""
         return self.root / "report.html"
