@@ -72,6 +72,11 @@ class _FromMnist(_Dataset):
     test: int = Field(ge=1, le=MNIST_IMAGES["test"], description="Number of test images.")
     folder: PathText | None = Field(None, description="Folder of the four files; None for the usual one.")
 
+    @property
+    def training_images(self) -> int:
+        """How many are trained on."""
+        return self.train
+
 
 class MnistData(_FromMnist):
     """The first images of MNIST."""
@@ -95,6 +100,11 @@ class RotatedData(_Dataset):
     test: Count = Field(description="Number of test images.")
     seed: Seed = Field(0, description="Seed of the angles and of the split.")
 
+    @property
+    def training_images(self) -> int:
+        """How many are trained on."""
+        return self.train
+
     @model_validator(mode="after")
     def _enough_images(self) -> RotatedData:
         if self.train + self.test > (most := sum(MNIST_IMAGES.values())):
@@ -102,15 +112,30 @@ class RotatedData(_Dataset):
         return self
 
 
-class TransformedData(_FromMnist):
+class _Movement(Block):
+    rotation: float = Field(0.0, ge=0, le=180, description="Largest angle, in degrees.")
+    scale: float = Field(1.0, ge=1, le=4, description="Largest factor of size.")
+    translation: float = Field(0.0, ge=0, le=0.5, description="Largest shift, as a share of the image's side.")
+
+
+class Augmentation(_Movement):
+    """Copies of the training images, each moved at random, that are trained on besides them."""
+
+    copies: Count = Field(description="Of each image.")
+
+
+class TransformedData(_FromMnist, _Movement):
     """The first images of MNIST or Fashion-MNIST, each moved once at random; by default not at all."""
 
     kind: Literal["transformed"]
     source: Literal["mnist", "fashion_mnist"] = Field("mnist", description="What the images are of.")
-    rotation: float = Field(0.0, ge=0, le=180, description="Largest angle, in degrees.")
-    scale: float = Field(1.0, ge=1, le=4, description="Largest factor of size.")
-    translation: float = Field(0.0, ge=0, le=0.5, description="Largest shift, as a share of the image's side.")
-    seed: Seed = Field(0, description="Seed of the movements.")
+    seed: Seed = Field(0, description="Seed of the movements, and of those of the copies.")
+    augment: Augmentation | None = Field(None, description="Copies to train on besides.")
+
+    @property
+    def training_images(self) -> int:
+        """The images and their copies."""
+        return self.train * (1 + (self.augment.copies if self.augment else 0))
 
 
 class OwnImages(_Dataset):
@@ -121,6 +146,11 @@ class OwnImages(_Dataset):
     labels: PathText | None = Field(None, description="The idx file of labels, for an idx file of images.")
     test_fraction: float = Field(0.2, gt=0, lt=1, description="Share to test on, if the file has no test set.")
     seed: Seed = Field(0, description="Seed of the split.")
+
+    @property
+    def training_images(self) -> None:
+        """Only the files can tell how many are trained on."""
+        return None
 
 
 Dataset = Annotated[MnistData | ParityData | RotatedData | TransformedData | OwnImages, Field(discriminator="kind")]
@@ -516,7 +546,7 @@ class RunSpec(Training):
                 f"likelihood.kind = {self.likelihood.kind!r} does not fit a dataset of kind {data.kind!r}, which takes "
                 f"{' or '.join(fitting)}; polya_gamma is for two classes"
             )
-        most = getattr(data, "train", None)
+        most = data.training_images
         sizes = {"optimiser.batch": self.optimiser.batch}
         if self.components is None:
             sizes["inducing.count"] = self.inducing.count

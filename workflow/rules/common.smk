@@ -110,6 +110,7 @@ TABLES = with_sources(
         "runs": results_of(),
     }
 )
+FEW = [name for name in CONFIG.experiments if name.startswith("few_")]
 ABLATED = [name for name, experiment in CONFIG.experiments.items() if "whole" in experiment.variants]
 FIGURES = with_sources(
     {
@@ -122,6 +123,7 @@ FIGURES = with_sources(
         "appendix_a": INSENSITIVITY,
         "appendix_b": measured("estimators", PATHS.estimators()),
         "recipes": results_of("recipes"),
+        "sizes": results_of(*FEW) if FEW else [],
         "parts": results_of(*ABLATED) if ABLATED else [],
         "profile": results_of("parity") if ABLATED else [],
     }

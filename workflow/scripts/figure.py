@@ -54,7 +54,7 @@ READ: dict[str, Callable[[Files], tuple[Any, ...]]] = {
     "fig5": lambda results: (metrics(results),),
     "appendix_a": lambda results: (insensitivity(results),),
     "recipes": lambda results: (finals(results), metrics(results)),
-    **dict.fromkeys(("parts", "profile"), lambda results: (finals(results),)),
+    **dict.fromkeys(("parts", "profile", "sizes"), lambda results: (finals(results),)),
 }
 
 

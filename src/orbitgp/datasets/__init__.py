@@ -6,7 +6,7 @@ load TensorFlow. What is random is drawn from the seed given and from nothing el
 
 from orbitgp.datasets.containers import ImageData, Images, PointData, Points, one_hot
 from orbitgp.datasets.mnist_files import fashion_mnist, mnist
-from orbitgp.datasets.moved_images import parity, rotated, transformed
+from orbitgp.datasets.moved_images import enlarged, parity, rotated, transformed
 from orbitgp.datasets.own_files import read_images, read_labelled
 from orbitgp.datasets.own_images import images
 from orbitgp.datasets.rotation import move, rotate
@@ -17,6 +17,7 @@ __all__ = [
     "Images",
     "PointData",
     "Points",
+    "enlarged",
     "fashion_mnist",
     "images",
     "mnist",

@@ -73,14 +73,38 @@ def transformed(
     :param translation: the largest shift along either axis as a share of the image's side, 0 to 0.5, uniform too.
     :return: as many images as in ``data``, with their labels.
     """
+    seed = checks.integer("seed", seed, least=0)
+    moved = {
+        name: _moved(part, stream(f"transformed/{name}", seed), rotation, scale, translation)
+        for name, part in (("train", data.train), ("test", data.test))
+    }
+    return ImageData(f"{data.name}_transformed", moved["train"], moved["test"], data.classes)
+
+
+def enlarged(
+    data: Images, copies: int, seed: int, rotation: float = 0.0, scale: float = 1.0, translation: float = 0.0
+) -> Images:
+    """Images, followed by copies that are moved at random: data augmentation ahead of training.
+
+    :param data: what to start from.
+    :param copies: of each image, at least one.
+    :param seed: fixes all random numbers.
+    :param rotation: with ``scale`` and ``translation``, as of :func:`transformed`.
+    :return: 1 + ``copies`` times as many images, with their labels.
+    """
+    copies = checks.integer("copies", copies, least=1)
+    seed = checks.integer("seed", seed, least=0)
+    parts = [data]
+    for number in range(copies):
+        parts.append(_moved(data, stream(f"enlarged/{number}", seed), rotation, scale, translation))
+    return Images(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("images", "labels")))
+
+
+def _moved(data: Images, rng: np.random.Generator, rotation: float, scale: float, translation: float) -> Images:
+    """Each image moved once at random."""
     rotation = checks.number("rotation", rotation, least=0, most=180)
     scale = checks.number("scale", scale, least=1, most=4)
     translation = checks.number("translation", translation, least=0, most=0.5)
-    seed = checks.integer("seed", seed, least=0)
-
-    def moved(part: Images, purpose: str) -> Images:
-        angle, zoom, *shift = stream(f"transformed/{purpose}", seed).uniform(-1, 1, (len(part), 4)).T
-        pixels = translation * np.stack(shift, axis=1) * part.shape[:2]
-        return Images(move(part.images, rotation * angle, scale**zoom, pixels), part.labels)
-
-    return ImageData(f"{data.name}_transformed", moved(data.train, "train"), moved(data.test, "test"), data.classes)
+    angle, zoom, *shift = rng.uniform(-1, 1, (len(data), 4)).T
+    pixels = translation * np.stack(shift, axis=1) * data.shape[:2]
+    return Images(move(data.images, rotation * angle, scale**zoom, pixels), data.labels)

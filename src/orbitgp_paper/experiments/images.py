@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from orbitgp import files
-from orbitgp.datasets import ImageData, Images, fashion_mnist, images, mnist, parity, rotated, transformed
+from orbitgp.datasets import ImageData, Images, enlarged, fashion_mnist, images, mnist, parity, rotated, transformed
 from orbitgp.datasets.own_images import count_images
 from orbitgp_paper import sources
-from orbitgp_paper.spec import Dataset, OwnImages, ParityData, RotatedData, TransformedData, canonical
+from orbitgp_paper.spec import Augmentation, Dataset, OwnImages, ParityData, RotatedData, TransformedData, canonical
 
 ARRAYS = ("train_images", "train_labels", "test_images", "test_labels", "classes")
 MNIST_SHAPE = (28, 28)
@@ -30,7 +30,9 @@ def make_dataset(dataset: Dataset) -> ImageData:
     if isinstance(dataset, ParityData):
         return parity(dataset.alpha, dataset.seed, first)
     if isinstance(dataset, TransformedData):
-        return transformed(first, dataset.seed, dataset.rotation, dataset.scale, dataset.translation)
+        data, more = transformed(first, dataset.seed, **_movement(dataset)), dataset.augment
+        train = data.train if more is None else enlarged(data.train, more.copies, dataset.seed, **_movement(more))
+        return ImageData(data.name, train, data.test, data.classes)
     return first
 
 
@@ -55,7 +57,7 @@ def image_counts(dataset: Dataset) -> tuple[int, int, int]:
     """
     if isinstance(dataset, OwnImages):
         return count_images(dataset.path, dataset.test_fraction)
-    return dataset.train, dataset.test, math.prod(MNIST_SHAPE)
+    return dataset.training_images, dataset.test, math.prod(MNIST_SHAPE)
 
 
 def write_dataset(path: Path, data: ImageData) -> None:
@@ -82,6 +84,10 @@ def read_dataset(path: Path) -> ImageData:
         return ImageData(path.stem, train, test, tuple(arrays["classes"].tolist()))
     except (TypeError, ValueError) as error:
         raise files.DamagedFile(f"{path} does not hold a data set: {error}") from error
+
+
+def _movement(settings: Augmentation | TransformedData) -> dict[str, float]:
+    return {name: getattr(settings, name) for name in ("rotation", "scale", "translation")}
 
 
 def _own_files(dataset: Dataset) -> list[tuple[str, Path]]:

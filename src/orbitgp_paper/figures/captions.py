@@ -60,6 +60,12 @@ CAPTIONS = {
         "ones, which the optimiser has difficulty to find. The bound identifies the best model.",
         ("rotated",),
     ),
+    "sizes": Caption(
+        "Few data: error and probabilities by the number of training images",
+        "Means over seeds, with bars of one standard deviation.",
+        "",
+        ("few_mnist", "few_turned", "few_fashion"),
+    ),
     "appendix_a": Caption(
         "Appendix A: insensitivity",
         "How often f strays from itself by more than a threshold L when an image moves along the model's own orbit: "

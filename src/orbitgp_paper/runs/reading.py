@@ -43,7 +43,8 @@ class Runs:
 
     - ``metrics``: a row for each evaluation: experiment, variant, label, seed, dataset, alpha_true (degrees, of the
       parity data; NaN for others), then step, elbo, test_error, test_nll and the parameters by name.
-    - ``finals``: a row for each run: the same identity, the final numbers, ``late_rise`` (how far the bound's curve
+    - ``finals``: a row for each run: the same identity, the final numbers, ``originals`` (training images that are no
+      copies of others), ``late_rise`` (how far the bound's curve
       lies higher in the last tenth of the steps than in the one before), ``start`` (the angle that it began with, in
       degrees), ``optimiser``, ``transform`` (of the angle), ``shared`` (whether all images of a batch have the same
       draws), ``events`` (how many) and ``event_kinds``, ``diverged``, the parameters by name, the width
@@ -94,6 +95,7 @@ def _read_run(folder: Path) -> tuple[dict[str, Any], pd.DataFrame]:
         **identity,
         "train_size": final["train_size"],
         "test_size": final["test_size"],
+        "originals": final["train_size"] // (1 + _copies(spec)),
         "inducing": spec.inducing_points,
         "steps": final["steps"],
         **{name: _number(final.get(name)) for name in (*NUMBERS, *PROBABILITIES)},
@@ -110,6 +112,11 @@ def _read_run(folder: Path) -> tuple[dict[str, Any], pd.DataFrame]:
         **{name: origin.get(name) for name in ORIGIN},
     }
     return row, metrics
+
+
+def _copies(spec: RunSpec) -> int:
+    augment = getattr(spec.dataset, "augment", None)
+    return augment.copies if augment else 0
 
 
 def _read_block(path: Path, names: Iterable[str]) -> dict[str, Any]:

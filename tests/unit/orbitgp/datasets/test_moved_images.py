@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from orbitgp.datasets import ImageData, Images, move, parity, rotate, rotated, transformed
+from orbitgp.datasets import ImageData, Images, enlarged, move, parity, rotate, rotated, transformed
 
 
 def distinct(count: int, first: int = 0) -> Images:
@@ -83,3 +83,17 @@ def test_each_image_is_moved_within_the_limits(source: ImageData, monkeypatch: p
         transformed(fewer, 3, rotation=90, scale=2, translation=0.25).train.images, data.train.images[:10]
     )
     np.testing.assert_array_equal(transformed(source, 3).train.images, source.train.images)
+
+
+def test_copies_follow_the_images_and_are_moved_each_in_its_own_way(source: ImageData) -> None:
+    data, alone = source.train, enlarged(source.train, 1, 5, rotation=90)
+    more = enlarged(data, 3, 5, rotation=90)
+    N = len(data)
+    assert len(more) == 4 * N and np.array_equal(more.labels, np.tile(data.labels, 4))
+    np.testing.assert_array_equal(more.images[:N], data.images)
+    np.testing.assert_array_equal(more.images[: 2 * N], alone.images)
+    copies = more.images[N:].reshape(3, N, -1)
+    assert len(np.unique(copies, axis=0)) == 3 and not np.array_equal(copies[0], data.images.reshape(N, -1))
+    np.testing.assert_array_equal(enlarged(data, 2, 5).images, np.tile(data.images, (3, 1, 1, 1)))
+    with pytest.raises(ValueError, match="copies must be an integer of at least 1"):
+        enlarged(data, 0, 5)

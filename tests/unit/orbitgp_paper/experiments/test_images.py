@@ -41,6 +41,10 @@ def test_mnist_and_what_is_made_of_it(mnist_data: ImageData) -> None:
     assert set(made.train.labels) == {-1, 1}
     made = make_dataset(dataset("transformed"))
     assert_same(made, datasets.transformed(first, 2, rotation=90, scale=1.5))
+    enlarged = dataset("transformed", augment={"copies": 2, "rotation": 15.0})
+    train = datasets.enlarged(made.train, 2, 2, rotation=15)
+    assert_same(make_dataset(enlarged), ImageData("", train, made.test))
+    assert image_counts(enlarged) == (120, 20, 784) and image_counts(dataset("transformed")) == (40, 20, 784)
     made = make_dataset(dataset("rotated"))
     assert_same(made, datasets.rotated(2, 40, 20, mnist_data))
     assert not np.array_equal(made.train.images, make_dataset(dataset("rotated", seed=3)).train.images)

@@ -21,6 +21,7 @@ from orbitgp_paper.figures import (
     parts,
     profile,
     recipes,
+    sizes,
     style,
 )
 from orbitgp_paper.figures.looks import BLACK, VERMILION
@@ -257,6 +258,30 @@ def test_recipes_has_a_point_for_each_run_in_the_look_of_its_ingredients(texts_o
             assert [list(way.get_xdata()) for way in ways] == [[row["elbo"] - 500, row["elbo"]]] * inside
     assert {"from 20°", "from 60°", "Adam", "sigmoid, shared draws", "true angle"} <= set(texts_of(figure))
     assert "beyond the axis: bound −1e+09" in texts_of(figure)
+
+
+# -- few data ------------------------------------------------------------------------------------------------------
+
+
+def test_sizes_has_a_line_for_each_model_of_means_and_spreads(texts_of, assert_tidy):
+    cells = [
+        (experiment, label, seed, size, factor * (10 + seed) * 300 / size)
+        for experiment, labels in (("few_mnist", ("RBF", "learned")), ("few_turned", ("RBF", "learned", "true orbit")))
+        for factor, label in enumerate(labels, start=1)
+        for seed in (0, 1, 2)
+        for size in (312, 1250, 60000)
+    ]
+    frame = pd.DataFrame(cells, columns=["experiment", "label", "seed", "originals", "test_error"])
+    frame["test_class_nll"] = frame["test_error"].where(frame["experiment"] == "few_mnist") / 30
+    figure = sizes.draw(frame)
+    assert_tidy(figure)
+    assert [len(ax.containers) for ax in figure.axes] == [2, 3, 2, 0] and "not measured" in texts_of(figure)
+    line, _, bars = figure.axes[1].containers[2]
+    assert list(line.get_xdata()) == [312, 1250, 60000]
+    np.testing.assert_allclose(line.get_ydata(orig=False), [3 * 11 * 300 / size for size in line.get_xdata()])
+    spreads = [float(high - low) / 2 for (_, low), (_, high) in bars[0].get_segments()]
+    np.testing.assert_allclose(spreads, [3 * 300 / size for size in line.get_xdata()])
+    assert {"mnist", "turned", "RBF", "learned", "true orbit", "312", "60k"} <= set(texts_of(figure))
 
 
 # -- ablations -----------------------------------------------------------------------------------------------------
