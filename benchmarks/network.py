@@ -1,7 +1,7 @@
 """
 How tight does a recognition network make the Pólya-Gamma bound? The gap to the best c of every image, by its layers.
 
-    python benchmarks/network.py    # written to benchmarks/network.csv and network.md
+    python benchmarks/network.py    # written to benchmarks/network.csv, network.md and network.png
 
 A model of odd against even digits (Fig. 3, ±90°) is trained for a while with c from draws of its own, and then held
 fixed: E f² of each of the training images is known, and with it the best c = √E f². Networks are trained on the bound
@@ -131,8 +131,28 @@ def report(frame: pd.DataFrame, command: str) -> str:
     return (
         "Nats that a recognition network leaves below the best c of every image, by its layers and Adam's rate. Odd\n"
         "against even digits, f held fixed.\n\n"
+        "![The gap by layers](network.png)\n\n"
         f"    {command}\n\n{markdown_table(['layers', *head], cells, [False, *(True for _ in head)])}"
     )
+
+
+def draw(frame: pd.DataFrame, file: Path) -> None:
+    """The gap of each network, at each rate."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6.4, 2.2), layout="constrained")
+    names = [*frame.layers.unique()]
+    for (rate, rows), marker in zip(frame.groupby("rate"), "os^Dv", strict=False):
+        axes.plot(rows.gap, [names.index(name) for name in rows.layers], marker, label=f"rate {rate:g}")
+    axes.set(xscale="log", xlabel="nats below the best c of every image", ylabel="widths of layers")
+    axes.set_yticks(range(len(names)), names)
+    axes.invert_yaxis()
+    axes.legend(frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(file, dpi=150)
 
 
 def _command(given: argparse.Namespace) -> str:
@@ -154,7 +174,7 @@ def main() -> None:
     parser.add_argument("--rates", type=float, nargs="+", default=[0.003, 0.01])
     parser.add_argument("--steps", type=int, default=5000, help="of a network's training")
     parser.add_argument("--batch", type=int, default=1000)
-    parser.add_argument("--folder", type=Path, default=HERE, help="where network.csv and network.md go")
+    parser.add_argument("--folder", type=Path, default=HERE, help="where the files go")
     given = parser.parse_args()
     X, Y, second = second_moments(given)
     rows = [
@@ -167,6 +187,7 @@ def main() -> None:
             sys.stderr.write(f"layers {hidden}, rate {rate:g}: {gap:.0f} nats\n")
     frame = pd.DataFrame(rows)
     write_text(given.folder / "network.csv", frame.to_csv(index=False, float_format="%.6g"))
+    draw(frame, given.folder / "network.png")
     text = report(frame, _command(given))
     write_text(given.folder / "network.md", text)
     sys.stdout.write(text)

@@ -180,6 +180,54 @@ def test_targets_of_a_narrow_orbit_are_told_from_those_of_a_wide_one(benchmark, 
     assert (tmp_path / "control.md").read_text().count("| 60 | 60 |") == 1
 
 
+def test_the_bound_of_an_angle_is_the_exact_evidence_where_inducing_points_are_all_there_is(benchmark):
+    of_bound, angle = benchmark("angle_bound"), benchmark("angle")
+    rng = np.random.default_rng(0)
+    images, step, lengthscale = rng.uniform(size=(12, 6, 6, 1)).astype(np.float32), 60.0, 2.0
+    brightness = images.mean((1, 2, 3)) - 0.5
+    Y = 20 * brightness[:, None] + rng.normal(size=(12, 2))  # noise, so that the best model has some
+    kernels = angle.averaged_kernels(images, step, [lengthscale])[0]
+    turned = of_bound.turned_images(images, step)
+    Z = turned.reshape(-1, 36)
+    norms = np.sum(Z**2, axis=1)
+    Kuu = of_bound.unit_kernel(Z @ Z.T, norms[:, None], norms, lengthscale)
+    base = gpflow.kernels.SquaredExponential(lengthscales=lengthscale)
+    np.testing.assert_allclose(Kuu, base(Z), atol=1e-6)
+    passes = of_bound.statistics(images, Y, Z, step, lengthscale, [8, 12], rows=5)
+    for count, outer, cross, trace in passes:
+        for number, kernel in enumerate(kernels):
+            exact = kernel[:count, :count].astype(np.float64)
+            assert trace[number] == pytest.approx(np.trace(exact), rel=1e-5)
+            for M, close in ((len(Z), 1e-2), (3, None)):
+                parts = Kuu[:M, :M], outer[number, :M, :M], cross[number, :M], trace[number]
+                bounds = [bound for bound, _, _ in of_bound.bounds_of(*parts, Y[:count])]
+                evidences = angle.best_evidences(exact, Y[:count])[0]
+                if close:
+                    np.testing.assert_allclose(bounds, evidences, atol=close)
+                assert (np.array(bounds) < evidences + 1e-2).all()
+
+
+def test_draws_of_an_orbit_have_its_covariance(benchmark):
+    of_bound, angle = benchmark("angle_bound"), benchmark("angle")
+    images = np.random.default_rng(0).uniform(size=(3, 6, 6, 1)).astype(np.float32)
+    rng = np.random.default_rng(1)
+    found = np.stack([of_bound.averaged_draw(images, 120.0, 60.0, 2.0, rng, features=64) for _ in range(400)])
+    expected = angle.averaged_kernels(images, 60.0, [2.0])[0, 1]
+    np.testing.assert_allclose(found.T @ found / 400, expected, atol=4 * np.sqrt(2 / 400))
+
+
+def test_the_bound_of_real_and_drawn_targets_is_reported(benchmark, tmp_path, monkeypatch, capsys):
+    words = "--images 20 40 --inducing 5 30 --true 60 120 --step 60 --lengthscales 4 6 --lengthscale 6"
+    monkeypatch.setattr(sys, "argv", ["angle_bound.py", *words.split(), "--folder", str(tmp_path)])
+    benchmark("angle_bound").main()
+    frame = pd.read_csv(tmp_path / "angle_bound.csv")
+    assert len(frame) == 2 * 2 * 5 * 3 and frame.angle.isin([60, 120, 180]).all()
+    fewer, more = (frame[frame.inducing == M].bound.to_numpy() for M in (5, 30))
+    assert (fewer <= more + 1e-2).all()
+    page = capsys.readouterr().out
+    assert f"python benchmarks/angle_bound.py {words}" in page and "| 30 |" in page
+
+
 def test_labels_of_the_upright_image_know_nothing_of_its_rotation(benchmark, mnist_data, tmp_path, monkeypatch):
     upright = benchmark("upright")
     rows = np.random.default_rng(0).normal(size=(4, 3))
@@ -465,3 +513,56 @@ def test_what_else_one_could_do_with_an_orbit(benchmark, mnist_data, tmp_path, m
     images = few.test.images[:3]
     moved = instead.transformed(orbit, images, 2, seed=0)
     np.testing.assert_allclose(moved, np.concatenate([images, images]), atol=1e-5)
+
+
+def test_a_network_on_few_images_takes_the_augmentation_that_held_out_images_choose(benchmark, tmp_path, monkeypatch):
+    few = benchmark("few_network")
+    made = []
+
+    class Unsure:
+        """Says one class for all, and is better on held-out images where its batches were moved more."""
+
+        def __init__(self, moved_by: float):
+            self.moved_by = moved_by
+
+        def evaluate(self, images, labels, **_):
+            return 1 - self.moved_by
+
+        def predict(self, images, **_):
+            return np.tile(np.linspace(0.05, 0.15, 10), (len(images), 1))
+
+    def network(images, labels, draws, seed):
+        moved = draws(images[:5], 3)
+        assert moved.shape == images[:5].shape
+        made.append((len(images), float(np.abs(moved - images[:5]).mean())))
+        return Unsure(made[-1][1])
+
+    monkeypatch.setattr(few, "network", network)
+    words = ["--data", "mnist", "turned", "--sizes", "312", "--seeds", "2", "--test", "50"]
+    monkeypatch.setattr(sys, "argv", ["few_network.py", *words, "--folder", str(tmp_path)])
+    few.main()
+    counts, moved_by = zip(*made, strict=True)
+    assert set(counts) == {312} and len(made) == 2 * 2 * 4
+    for plain, *stronger in np.reshape(moved_by, (4, 4)):
+        assert plain == 0 and min(stronger) > 0
+    for weak, _, strong in np.reshape(moved_by, (4, 4))[:2, 1:]:  # of upright digits
+        assert weak < strong
+    frame = pd.read_csv(tmp_path / "few_network.csv")
+    assert frame.model.tolist() == ["network", "network, augmented"] * 4
+    assert (frame.strength[::2] == 0).all() and frame.strength[1:4:2].eq(1.0).all()
+    assert "| turned | 312 | network, augmented |" in (tmp_path / "few_network.md").read_text()
+
+
+def test_starts_of_the_orbit_are_trained_and_compared(benchmark, mnist_data, tmp_path, monkeypatch, capsys):
+    initial = benchmark("initial")
+    few = type(mnist_data)("few", mnist_data.train.take(60), mnist_data.test.take(40))
+    monkeypatch.setattr("orbitgp.datasets.mnist", lambda: few)
+    names = ["affine, ±0.3", initial.SHIFTED, "local, 0.1"]
+    words = ["--train", "60", "--steps", "2", "--starts", *names, "--folder", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", ["initial.py", *words])
+    initial.main()
+    frame = pd.read_csv(tmp_path / "initial.csv")
+    assert frame.start.tolist() == [name for name in names for _ in range(2)] and frame.bound.is_unique
+    shown = capsys.readouterr().out
+    assert all(f"| {name} | {frame[frame.start == name].error.mean():.2f} ±" in shown for name in names)
+    assert initial.starts()[initial.SHIFTED]["lower"][0] == 1.05 and len(initial.starts()) == 8
