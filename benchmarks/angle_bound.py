@@ -1,0 +1,320 @@
+"""
+Which angle does the bound choose with many images and few inducing points, for real labels and for the model's own?
+
+    python benchmarks/angle_bound.py    # half an hour on two cores; writes benchmarks/angle_bound.csv, .md and .png
+
+The exact evidence of benchmarks/angle.py and control.py ends at some thousand images. Titsias' bound does not, and here
+it needs no training: labels have Gaussian noise, so that the best q, variance and noise have a closed form or are a
+search; the lengthscale is from a grid; inducing variables are g at digits that were turned once more by up to ±90°;
+and the kernel's average over rotations by up to α is a sum, as in benchmarks/angle.py, so that nothing is drawn.
+
+The digits are those of Fig. 3, rotated by up to ±90°. Their targets are
+
+    odd or even:                         −1 and +1, as in Fig. 3;
+    values, labels drawn from the model: f + ε and sign(f + ε), f averaged over rotations by up to the true angle.
+
+The statistics K_uf K_fu, K_uf y and tr K_ff are sums over images, and those of fewer inducing points are in a corner of
+those of all. So every number of images, and of as many inducing points at most, comes from one pass.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from inducing import best_bound
+from scipy.linalg import solve_triangular
+
+from orbitgp.datasets import parity
+from orbitgp.datasets.rotation import rotate
+from orbitgp.files import write_text
+from orbitgp_paper.analysis.formats import markdown_table
+
+HERE = Path(__file__).resolve().parent
+DATA_ANGLE = 90.0  # degrees
+REAL, VALUES, LABELS = "odd or even", "values drawn from the model", "labels drawn from the model"
+JITTER = 1e-6
+KEYS = ["images", "inducing", "targets", "true_angle", "draw"]
+
+
+def turned_images(images: np.ndarray, step: float) -> np.ndarray:
+    """
+    :param images: [N, H, W, C]
+    :param step: of the grid of angles, in degrees; divides 180.
+    :return: [T, N, D], turned by the T = 360/step midpoints of (−180, 180).
+    """
+    half = round(180 / step)
+    angles = (np.arange(-half, half) + 0.5) * step
+    N = len(images)
+    return np.stack([rotate(images, np.full(N, angle)).reshape(N, -1) for angle in angles]).astype(np.float64)
+
+
+def rings(values: np.ndarray) -> np.ndarray:
+    """
+    Means over turns by up to ±step, ±2 step, …
+
+    :param values: [T, …] of T = 360/step turns.
+    :return: [T/2, …]
+    """
+    half = len(values) // 2
+    sums = np.cumsum(values[half:] + values[:half][::-1], axis=0)
+    return sums / (2 * np.arange(1, half + 1)).reshape(-1, *[1] * (values.ndim - 1))
+
+
+def unit_kernel(products: np.ndarray, left: np.ndarray, right: np.ndarray, lengthscale: float) -> np.ndarray:
+    """exp(−‖x − z‖²/2ℓ²) of products x·z and squared norms that broadcast to them; overwrites ``products``."""
+    products *= 2
+    products -= left
+    products -= right
+    products *= 0.5 / lengthscale**2
+    return np.exp(products, out=products)
+
+
+def statistics(
+    images: np.ndarray,
+    targets: np.ndarray,
+    Z: np.ndarray,
+    step: float,
+    lengthscale: float,
+    counts: list[int],
+    rows: int = 400,
+) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
+    """
+    Of the first so many images, for kernels of unit variance averaged over rotations by up to A angles.
+
+    :param images: [N, H, W, C]
+    :param targets: [N, P]
+    :param Z: [M, D], inducing points.
+    :param counts: numbers of images, ascending.
+    :param rows: images at a time.
+    :return: for each count: count, [A, M, M] K_uf K_fu, [A, M, P] K_uf Y, and [A] tr K_ff; changed by the next.
+    """
+    half, M = round(180 / step), len(Z)
+    outer, cross, trace = np.zeros((half, M, M)), np.zeros((half, M, targets.shape[1])), np.zeros(half)
+    norms = np.sum(Z**2, axis=1)
+    ends = sorted({*range(0, counts[-1], rows), *counts})
+    for first, last in itertools.pairwise(ends):
+        turned = turned_images(images[first:last], step)
+        own = np.sum(turned**2, axis=-1)  # [T, b]
+        of_turns = unit_kernel(turned @ Z.T, own[..., None], norms, lengthscale)  # [T, b, M]
+        for number, K in enumerate(rings(of_turns)):
+            outer[number] += K.T @ K
+            cross[number] += K.T @ targets[first:last]
+        by_image = turned.swapaxes(0, 1)  # [b, T, D]
+        pairs = unit_kernel(by_image @ by_image.swapaxes(1, 2), own.T[:, :, None], own.T[:, None, :], lengthscale)
+        twice = rings(rings(pairs.transpose(1, 2, 0)).swapaxes(0, 1))  # [A, A, b]
+        trace += np.einsum("aab->a", twice)
+        if last in counts:
+            yield last, outer, cross, trace
+
+
+def bounds_of(
+    Kuu: np.ndarray, outer: np.ndarray, cross: np.ndarray, trace: float, targets: np.ndarray
+) -> Iterator[tuple[float, float, float]]:
+    """
+    The best bound, variance and noise variance for each column of the targets.
+
+    :param Kuu: [M, M]
+    :param outer: [M, M] K_uf K_fu.
+    :param cross: [M, P] K_uf Y.
+    :param trace: tr K_ff.
+    :param targets: [N, P] Y.
+    """
+    root = np.linalg.cholesky(Kuu + JITTER * np.eye(len(Kuu)))
+    half = solve_triangular(root, solve_triangular(root, outer, lower=True).T, lower=True)
+    lengths, vectors = np.linalg.eigh(half)
+    lengths = np.maximum(lengths, 0.0)
+    squares = np.square(vectors.T @ solve_triangular(root, cross, lower=True))
+    rest = trace - lengths.sum()
+    return (best_bound(lengths, own, rest, y) for own, y in zip(squares.T, targets.T, strict=True))
+
+
+def averaged_draw(
+    images: np.ndarray, angle: float, step: float, lengthscale: float, rng: np.random.Generator, features: int = 4096
+) -> np.ndarray:
+    """
+    A draw of f(x) = E_a g(x_a), g from a process with a squared exponential kernel of variance one.
+
+    g(x) = √(2/R) Σ_r w_r cos(ω_r·x + b_r), with w ~ N(0, 1), ω ~ N(0, 1/ℓ²) and b uniform, has that kernel on average.
+
+    :param images: [N, H, W, C]
+    :param angle: a multiple of ``step``; a is one of the 2 angle/step midpoints of (−angle, angle).
+    :param features: R
+    :return: [N]
+    """
+    import tensorflow as tf
+
+    values = int(np.prod(images.shape[1:]))
+    frequencies = (rng.normal(size=(values, features)) / lengthscale).astype(np.float32)
+    phases = rng.uniform(0, 2 * np.pi, features).astype(np.float32)
+    weights = (rng.normal(size=(features, 1)) * np.sqrt(2 / features)).astype(np.float32)
+    half = round(angle / step)
+    found = np.zeros(len(images))
+    for turn in (np.arange(-half, half) + 0.5) * step:
+        for first in range(0, len(images), 1000):
+            part = images[first : first + 1000]
+            pixels = rotate(part, np.full(len(part), turn)).reshape(len(part), -1)
+            g = tf.cos(tf.constant(pixels) @ frequencies + phases) @ weights
+            found[first : first + 1000] += g.numpy()[:, 0] / (2 * half)
+    return found
+
+
+def measured(given: argparse.Namespace) -> pd.DataFrame:
+    """A row for each number of images and inducing points, targets, draw and angle of the kernel."""
+    train = parity(DATA_ANGLE, seed=0).train.take(max(given.images))
+    rng = np.random.default_rng(given.seed)
+    columns, Y = [(REAL, DATA_ANGLE, 0)], [train.labels.astype(np.float64)]
+    for true, number in itertools.product(given.true, range(given.draws)):
+        f = averaged_draw(train.images, true, given.step, given.lengthscale, rng)
+        y = f + np.sqrt(given.noise) * rng.normal(size=len(f))
+        columns += [(VALUES, true, number), (LABELS, true, number)]
+        Y += [y, np.sign(y)]
+    targets = np.stack(Y, axis=1)
+    most = max(given.inducing)
+    chosen = train.images[rng.permutation(len(train))[:most]]
+    Z = rotate(chosen, rng.uniform(-DATA_ANGLE, DATA_ANGLE, most)).reshape(most, -1).astype(np.float64)
+    norms, rows = np.sum(Z**2, axis=1), []
+    for lengthscale in given.lengthscales:
+        Kuu = unit_kernel(Z @ Z.T, norms[:, None], norms, lengthscale)
+        passes = statistics(train.images, targets, Z, given.step, lengthscale, sorted(given.images))
+        for count, outer, cross, trace in passes:
+            fewer = [M for M in given.inducing if count >= M]
+            for M, number in itertools.product(fewer, range(len(trace))):
+                found = bounds_of(Kuu[:M, :M], outer[number, :M, :M], cross[number, :M], trace[number], targets[:count])
+                for column, (bound, variance, noise) in zip(columns, found, strict=True):
+                    rows.append((count, M, *column, given.step * (number + 1), bound, lengthscale, variance, noise))
+            print(f"lengthscale {lengthscale:g}: {count:,} images", file=sys.stderr, flush=True)
+    frame = pd.DataFrame(rows, columns=[*KEYS, "angle", "bound", "lengthscale", "variance", "noise"])
+    return frame.loc[frame.groupby([*KEYS, "angle"])["bound"].idxmax()].reset_index(drop=True)
+
+
+def best_of(frame: pd.DataFrame) -> pd.DataFrame:
+    """The row of the best angle for each number of images and inducing points, targets and draw."""
+    return frame.loc[frame.groupby(KEYS)["bound"].idxmax()]
+
+
+def report(frame: pd.DataFrame, command: str) -> str:
+    """The chosen angle of the real labels first, then of those drawn from the model, then the bound by angle."""
+    best = best_of(frame)
+    most = best[(best.images == best.images.max()) & (best.inducing == best.inducing.max())]
+    drawn = best[best.targets != REAL]
+    errors = {kind: _error(most[most.targets == kind]) for kind in (VALUES, LABELS)}
+    real = best[best.targets == REAL].pivot(index="inducing", columns="images", values="angle")
+    sizes = [*real.columns]
+    controls = [
+        [str(kind), f"{M:,}", *(_cell(_error(rows[rows.images == count]), ".0f") for count in sizes)]
+        for (kind, M), rows in drawn.groupby(["targets", "inducing"], sort=False)
+    ]
+    last = frame[(frame.images == sizes[-1]) & (frame.targets == REAL)]
+    below = last.assign(below=last.bound - last.groupby("inducing").bound.transform("max"))
+    table = below.pivot(index="angle", columns="inducing", values="below")
+    counts = [f"{count:,} images" for count in sizes]
+    return (
+        "# Which angle does the bound choose?\n\n"
+        f"With {sizes[-1]:,} images and {real.index[-1]:,} inducing points it is {real.iloc[-1, -1]:.0f}° for odd or "
+        f"even; digits are rotated by up to {DATA_ANGLE:g}°.\nIts root mean square error is {errors[VALUES]:.0f}° for "
+        f"values that are drawn from the model, and {errors[LABELS]:.0f}° for labels that are.\n\n"
+        "![Bound by angle, and the angle it chooses](angle_bound.png)\n\n"
+        f"    {command}\n\n"
+        "Odd against even: the best angle of the grid, °.\n\n"
+        f"{markdown_table(['inducing points', *counts], _cells(real, '.0f'), [True] * (1 + len(counts)))}\n"
+        "Drawn from the model: root mean square error of the best angle, °, over true angles of "
+        f"{', '.join(f'{true:g}' for true in sorted(drawn.true_angle.unique()))}°.\n\n"
+        f"{markdown_table(['targets', 'inducing points', *counts], controls, [False] + [True] * (1 + len(counts)))}\n"
+        f"Odd against even, {sizes[-1]:,} images: the bound less that of the best angle, in nats, by inducing points. "
+        "The last row is the best one itself.\n\n"
+        + markdown_table(
+            ["angle, °", *(f"{M:,}" for M in table.columns)],
+            [*_cells(table, ",.0f"), ["best", *(f"{value:,.0f}" for value in last.groupby("inducing").bound.max())]],
+            [True] * (1 + table.shape[1]),
+        )
+    )
+
+
+def _cells(table: pd.DataFrame, form: str) -> list[list[str]]:
+    return [[f"{key:,.0f}", *(_cell(value, form) for value in row)] for key, row in table.iterrows()]
+
+
+def _cell(value: float, form: str) -> str:
+    """Blank where more inducing points than images were asked for."""
+    return "" if np.isnan(value) else format(value, form)
+
+
+def _error(rows: pd.DataFrame) -> float:
+    """Root mean square error of the chosen angles, in degrees."""
+    return float(np.sqrt(np.mean(np.square(rows.angle - rows.true_angle))))
+
+
+def draw(frame: pd.DataFrame, file: Path) -> None:
+    """The bound of the real labels by angle; the angle it chooses by inducing points; and where the truth is known."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    figure, (curves, chosen, control) = plt.subplots(1, 3, figsize=(11, 3.5), layout="constrained")
+    best, sizes, inducing = best_of(frame), sorted(frame.images.unique()), sorted(frame.inducing.unique())
+    real = frame[(frame.targets == REAL) & (frame.images == sizes[-1])]
+    for number, M in enumerate(inducing):
+        own, colour = real[real.inducing == M], plt.get_cmap("viridis")(number / max(1, len(inducing) - 0.5))
+        below = (own.bound - own.bound.max()).to_numpy()
+        curves.plot(own.angle, below, color=colour, label=f"{M:,}")
+        curves.plot(own.angle.to_numpy()[below.argmax()], 0, "o", color=colour, markersize=4)
+    curves.axvline(DATA_ANGLE, color="#a9a9a9", linestyle=":")
+    curves.set(xlabel="angle of the orbit, °", ylabel="nats below the best", title=f"odd or even, {sizes[-1]:,} images")
+    curves.legend(frameon=False, title="inducing points", fontsize=8)
+    for number, count in enumerate(sizes):
+        own = best[(best.targets == REAL) & (best.images == count)]
+        chosen.plot(own.inducing, own.angle, "os^D"[number % 4] + "-", label=f"{count:,} images")
+    chosen.axhline(DATA_ANGLE, color="#a9a9a9", linestyle=":")
+    chosen.set(xscale="log", xlabel="inducing points", ylabel="angle of the highest bound, °", title="odd or even")
+    chosen.set_xticks(inducing, [f"{M:,}" for M in inducing])
+    chosen.minorticks_off()
+    chosen.set_ylim(0, 185)
+    chosen.legend(frameon=False, fontsize=8)
+    for number, (M, kind) in enumerate(itertools.product((inducing[0], inducing[-1]), (VALUES, LABELS))):
+        own = best[(best.targets == kind) & (best.images == sizes[-1]) & (best.inducing == M)]
+        means = own.groupby("true_angle").angle.mean()
+        filled = "full" if inducing[-1] == M else "none"
+        name = f"{kind.split()[0]}, {M:,} inducing points"
+        control.plot(means.index + 2.0 * (number - 1.5), means, "os"[kind == LABELS], fillstyle=filled, label=name)
+    control.plot([0, 180], [0, 180], color="#a9a9a9", zorder=0)
+    control.set(xlabel="true angle, °", ylabel="angle of the highest bound, °", title="drawn from the model")
+    control.set_xticks(range(0, 181, 30))
+    control.legend(frameon=False, fontsize=8)
+    for axes in (curves, chosen, control):
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(file, dpi=150)
+
+
+def main() -> None:
+    """Reads the arguments and writes table, page and picture."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--images", type=int, nargs="+", default=[2000, 10000, 60000], help="the first so many")
+    parser.add_argument("--inducing", type=int, nargs="+", default=[375, 750, 1500, 3000], help="points")
+    parser.add_argument("--true", type=float, nargs="+", default=[30.0, 60.0, 90.0, 120.0, 150.0], help="degrees")
+    parser.add_argument("--step", type=float, default=15.0, help="of the grid of angles, in degrees")
+    parser.add_argument("--lengthscales", type=float, nargs="+", default=[5.0, 7.0])
+    parser.add_argument("--lengthscale", type=float, default=5.0, help="of the model that targets are drawn from")
+    parser.add_argument("--noise", type=float, default=0.01, help="of the model's targets, by the variance of g")
+    parser.add_argument("--draws", type=int, default=1, help="of the targets, for each true angle")
+    parser.add_argument("--seed", type=int, default=0, help="of inducing points and draws")
+    parser.add_argument("--folder", type=Path, default=HERE)
+    given = parser.parse_args()
+    if any(true % given.step or not 0 < true <= 180 for true in given.true):
+        parser.error(f"--true must be multiples of --step = {given.step:g} up to 180, got {given.true}")
+    frame = measured(given)
+    write_text(given.folder / "angle_bound.csv", frame.to_csv(index=False, float_format="%.7g"))
+    draw(frame, given.folder / "angle_bound.png")
+    command = " ".join(["python benchmarks/angle_bound.py", *sys.argv[1:]])
+    write_text(given.folder / "angle_bound.md", report(frame, command))
+    sys.stdout.write((given.folder / "angle_bound.md").read_text())
+
+
+if __name__ == "__main__":
+    main()
