@@ -25,8 +25,9 @@ def images(path: AnyPath, test_fraction: float = 0.2, seed: int = 0, labels: Any
     They are in an npz file, in idx files, or in a folder with one sub-folder for each class, as
     :func:`orbitgp.datasets.read_labelled` reads them. An npz file holds ``images``, [N, H, W] or [N, H, W, C], either
     uint8 (divided by 255) or floating in [0, 1], and ``labels``, [N] integers or words of at least two classes. If it
-    holds ``test_images`` and ``test_labels`` too, these are the test set; otherwise, as for all other formats, some of
-    the images are set aside at random. Pickled objects are never loaded.
+    holds ``test_images`` and ``test_labels`` too, these are the test set. A folder may have its sub-folders of classes
+    in two folders ``train`` and ``test``; files beside the two are ignored. Otherwise some of the images are set aside
+    at random. Pickled objects are never loaded.
 
     :param path: a file or a folder.
     :param test_fraction: share of the images to set aside, above 0 and below 1; not used if the file has a
@@ -39,12 +40,12 @@ def images(path: AnyPath, test_fraction: float = 0.2, seed: int = 0, labels: Any
     fraction = checks.number("test_fraction", test_fraction, least=0, most=1)
     seed = checks.integer("seed", seed, least=0)
     path = Path(path)
-    train, own_test = read_labelled(path, labels), _test_set(path)
+    train, own_test = _labelled(path, labels)
     train, test = _split(path, train, fraction, seed) if own_test is None else (train, own_test)
     if train[0].shape[1:] != test[0].shape[1:]:
         raise ValueError(
-            f"{path}: 'test_images' must be {train[0].shape[1:]} each, (height, width, channels), as 'images' are, "
-            f"not {test[0].shape[1:]}"
+            f"{path}: test images must be {train[0].shape[1:]} each, (height, width, channels), as the training images "
+            f"are, not {test[0].shape[1:]}"
         )
     names = np.unique(train[1])
     if len(names) < 2:
@@ -57,13 +58,25 @@ def images(path: AnyPath, test_fraction: float = 0.2, seed: int = 0, labels: Any
     return ImageData(path.stem, first, second, tuple(names.tolist()))
 
 
-def _test_set(path: Path) -> Labelled | None:
-    """The test set of an npz file, if it has one."""
-    if format_of(path) != "npz":
-        return None
+def _labelled(path: Path, labels: AnyPath | None) -> tuple[Labelled, Labelled | None]:
+    """Images with labels to train on, or to split; and a test set, if there is one."""
+    found = format_of(path)
+    if found == "folder" and (parts := _parts(path)):
+        train, test = (read_labelled(part, labels) for part in parts)
+        return train, test
+    train = read_labelled(path, labels)
+    if found != "npz":
+        return train, None
     with open_npz(path) as archive:
         has_one = "test_images" in archive or "test_labels" in archive
-        return labelled_images(path, archive, prefix="test_") if has_one else None
+        return train, labelled_images(path, archive, prefix="test_") if has_one else None
+
+
+def _parts(folder: Path) -> tuple[Path, Path] | None:
+    """The folders ``train`` and ``test`` of a folder, if they hold folders themselves: they are no classes then."""
+    train, test = folder / "train", folder / "test"
+    both = all(part.is_dir() and any(member.is_dir() for member in part.iterdir()) for part in (train, test))
+    return (train, test) if both else None
 
 
 def _split(path: Path, labelled: Labelled, fraction: float, seed: int) -> tuple[Labelled, Labelled]:
@@ -93,16 +106,21 @@ def count_images(path: AnyPath, test_fraction: float = 0.2) -> Counts:
     :param path: a file or a folder.
     :param test_fraction: share of the images to set aside, if the file has no test set.
     """
-    path, own_test = Path(path), None
+    path, tested = Path(path), None
     if (found := format_of(path)) == "npz":
         shape, own_test = npz_shape(path, "images"), npz_shape(path, "test_images")
         if shape is None:
             raise ValueError(f"{path}: expected an npz file with an array 'images'")
         count, *size = shape
+        tested = None if own_test is None else own_test[0]
     elif found == "idx":
         count, *size = shape_of_idx(path)
     else:
-        paths = image_paths(path)
+        train, test = _parts(path) or (path, None)
+        paths = image_paths(train)
         count, size = len(paths), [*image_size(paths[0]), COLOURS]
-    test = round(test_fraction * count) if own_test is None else own_test[0]
-    return Counts(count - test if own_test is None else count, test, math.prod(size))
+        tested = None if test is None else len(image_paths(test))
+    if tested is None:
+        tested = round(test_fraction * count)
+        count -= tested
+    return Counts(count, tested, math.prod(size))

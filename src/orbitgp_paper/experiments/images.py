@@ -91,14 +91,19 @@ def _movement(settings: Augmentation | TransformedData) -> dict[str, float]:
 
 
 def _own_files(dataset: Dataset) -> list[tuple[str, Path]]:
-    """All files that the user's own images are in, those of a folder with their names, as these say the class."""
+    """All files that the user's own images are in, those of a folder with their names, as these say the class; hidden
+    ones are not read."""
     if not isinstance(dataset, OwnImages):
         return []
     path, labels = Path(dataset.path), [] if dataset.labels is None else [("", Path(dataset.labels))]
     if not path.is_dir():
         return [("", path), *labels]
-    members = sorted(file for file in path.rglob("*") if file.is_file())
-    return [(f"{file.relative_to(path).as_posix()}\0{file.stat().st_size}\0", file) for file in members]
+    members = {file.relative_to(path): file for file in sorted(path.rglob("*")) if file.is_file()}
+    return [
+        (f"{name.as_posix()}\0{file.stat().st_size}\0", file)
+        for name, file in members.items()
+        if not any(part.startswith(".") for part in name.parts)
+    ]
 
 
 def _as_bytes(pixels: np.ndarray) -> np.ndarray:

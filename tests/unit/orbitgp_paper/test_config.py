@@ -114,7 +114,7 @@ def test_schema_for_editors_is_that_of_the_models_describes_every_key_and_has_no
     schema = configuration.json_schema()
     stored = json.loads((CONFIG / "schema.json").read_text(encoding="utf-8"))
     assert stored == schema, "python -m orbitgp_paper.config > config/schema.json"
-    for tier in (*TIERS, "ablation", "beyond", "checks", "why"):
+    for tier in (*TIERS, "ablation", "beyond", "checks", "cifar10", "why"):
         assert (CONFIG / f"{tier}.yaml").read_text().startswith("# yaml-language-server: $schema=schema.json\n")
     for name, block in schema["$defs"].items():
         assert block["additionalProperties"] is False, name

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from orbitgp.datasets import images
+from orbitgp.datasets.own_images import count_images
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (10, 4, 5), np.uint8)
 FLOATS = PIXELS / 255
@@ -16,6 +17,43 @@ def save(folder: Path, **arrays: Any) -> Path:
     path = folder / "mine.npz"
     np.savez_compressed(path, **{"images": PIXELS, "labels": LABELS, **arrays})
     return path
+
+
+@pytest.fixture
+def two_folders(tmp_path: Path) -> Path:
+    """Five images to train on and three to test with, of two classes, in colour; a file and a hidden one beside."""
+    import tensorflow as tf
+
+    colours = np.stack([PIXELS] * 3, axis=-1)
+    for number, name in enumerate(["train/cat", "train/dog", "train/cat", "train/dog", "train/dog", *["test/dog"] * 3]):
+        (tmp_path / name).mkdir(parents=True, exist_ok=True)
+        (tmp_path / name / f"{number}.png").write_bytes(tf.io.encode_png(colours[number]).numpy())
+    (tmp_path / "README.md").write_text("ours")
+    (tmp_path / ".hidden").write_text("not read")
+    return tmp_path
+
+
+def test_folders_train_and_test(two_folders: Path) -> None:
+    data = images(two_folders)
+    assert data.classes == ("cat", "dog")
+    assert data.train.labels.tolist() == [0, 0, 1, 1, 1] and data.test.labels.tolist() == [1, 1, 1]
+    np.testing.assert_array_equal(data.test.images[..., 2], PIXELS[5:8] / np.float32(255))
+    assert count_images(two_folders) == (5, 3, 4 * 5 * 3)
+
+
+def test_a_class_that_only_the_test_folder_has(two_folders: Path) -> None:
+    (two_folders / "test" / "dog").rename(two_folders / "test" / "cow")
+    with pytest.raises(ValueError, match="every label of the test set must be one of the training labels"):
+        images(two_folders)
+
+
+def test_classes_may_be_called_train_and_test(two_folders: Path) -> None:
+    for number, file in enumerate(sorted(two_folders.glob("*/*/*.png"))):
+        file.rename(file.parents[1] / f"{number}.png")
+    for folder in two_folders.glob("*/*/"):
+        folder.rmdir()
+    (two_folders / "README.md").unlink()
+    assert images(two_folders, test_fraction=0.25).classes == ("test", "train")
 
 
 @pytest.mark.parametrize(
@@ -77,7 +115,7 @@ def test_split_is_disjoint_complete_and_seeded(tmp_path: Path) -> None:
         ({"test_images": PIXELS, "test_labels": LABELS.astype(str)}, "must be one of the training labels"),
         ({"test_images": PIXELS}, "expected an array 'test_labels'"),
         ({"test_labels": LABELS}, "expected an array 'test_images'"),
-        ({"test_images": PIXELS[:, :3], "test_labels": LABELS}, r"'test_images' must be \(4, 5, 1\).*\(3, 5, 1\)"),
+        ({"test_images": PIXELS[:, :3], "test_labels": LABELS}, r"test images must be \(4, 5, 1\).*\(3, 5, 1\)"),
         ({"images": PIXELS[:1], "labels": LABELS[:1]}, "test_fraction 0.2 of 1 leaves 1 to train and 0 to test"),
     ],
 )

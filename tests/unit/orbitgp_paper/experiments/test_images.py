@@ -109,6 +109,9 @@ def test_own_images_may_be_a_folder_or_idx_files(folder: Path, idx_pair: tuple[P
 def test_a_digest_stands_for_every_file_and_for_the_folder_it_is_in(folder: Path, idx_pair: tuple[Path, Path]) -> None:
     pictures = dataset("images", path=str(folder))
     found = [dataset_digest(pictures)]
+    (folder / ".git").mkdir()
+    (folder / ".git" / "index").write_text("not read")
+    assert dataset_digest(pictures) == found[0]
     (folder / "cat" / "1.png").rename(folder / "dog" / "1.png")  # another class
     found.append(dataset_digest(pictures))
     (folder / "dog" / "1.png").write_bytes((folder / "dog" / "2.png").read_bytes())
