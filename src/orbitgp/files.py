@@ -144,15 +144,24 @@ def check_archive(path: Path) -> None:
                 raise DamagedFile(f"{path}: {member.filename} promises {promised:,} bytes and holds {held:,}")
 
 
+def array_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """
+    Shape and type of an array, from the head of its .npy file; KeyError for a version of the format that NumPy uses for
+    nothing but names of fields.
+    """
+    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    shape, _, dtype = readers[np.lib.format.read_magic(file)](file)
+    return shape, dtype
+
+
 def _size_of_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[int, int]:
     """
     :return: bytes of the array by its own header, and by the archive's; (0, 0) for anything but a plain array, which
         NumPy does not read.
     """
-    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     with archive.open(member) as file:
         try:
-            shape, _, dtype = readers[np.lib.format.read_magic(file)](file)
+            shape, dtype = array_header(file)
         except (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
             return 0, 0
         if dtype.hasobject:

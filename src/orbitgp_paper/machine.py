@@ -25,9 +25,14 @@ class Gpu:
     free_mb: int
 
 
+def may_have_gpu() -> bool:
+    """Whether NVIDIA's driver is installed, and CUDA_VISIBLE_DEVICES does not hide all GPUs."""
+    return os.environ.get("CUDA_VISIBLE_DEVICES", "0") not in ("", "-1") and shutil.which("nvidia-smi") is not None
+
+
 def find_gpu() -> Gpu | None:
-    """The first visible GPU; None without a driver, or where CUDA_VISIBLE_DEVICES hides all."""
-    if os.environ.get("CUDA_VISIBLE_DEVICES", "0") in ("", "-1") or shutil.which("nvidia-smi") is None:
+    """The first visible GPU, if there is one."""
+    if not may_have_gpu():
         return None
     query = ["nvidia-smi", "--query-gpu=name,memory.free", "--format=csv,noheader,nounits"]
     found = subprocess.run(query, capture_output=True, text=True, check=False)

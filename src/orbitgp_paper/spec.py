@@ -536,6 +536,19 @@ class RunSpec(Training):
             return self.inducing.count
         return sum(component.inducing for component in self.components)
 
+    @property
+    def draws(self) -> int:
+        """Draws from the orbit for each image of a step; its points, where the scheme takes all of them."""
+        match self.scheme:
+            case GroupScheme(groups=groups, size=size):
+                return groups * size
+            case PaperScheme(samples=samples):
+                return samples
+            case WithoutReplacementScheme(count=count):
+                return count
+            case FullScheme():
+                return orbit_points(self.orbit) or 1
+
     @model_validator(mode="after")
     def _blocks_fit(self) -> RunSpec:
         """Checks that the blocks fit together."""

@@ -45,8 +45,7 @@ def training_needs(spec):
     a step, which grow with its images, draws and inducing points. The benchmark file has what a training really took.
     """
     train, test, values = image_counts(spec.dataset)
-    draws = getattr(spec.scheme, "samples", getattr(spec.scheme, "groups", 1) * getattr(spec.scheme, "size", 1))
-    step = spec.optimiser.batch * draws * (values + spec.inducing_points)
+    step = spec.optimiser.batch * spec.draws * (values + spec.inducing_points)
     return {
         "mem_mb": 1500 + (train + test) * values * 32 // 2**20 + step * 64 // 2**20,
         "runtime": 10 + spec.optimiser.steps * step // 10**10,

@@ -1,6 +1,5 @@
 # The configuration, checked before anything is planned, and what several files of rules ask of it.
 import os
-import shutil
 import sys
 from functools import lru_cache
 from pathlib import Path
@@ -9,6 +8,7 @@ from orbitgp_paper import config as configuration, sources
 from orbitgp_paper.analysis.tables import caption
 from orbitgp_paper.config import Run, canonical
 from orbitgp_paper.figures.captions import caption_of
+from orbitgp_paper.machine import may_have_gpu
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
@@ -42,7 +42,7 @@ PATHS = CONFIG.paths(runs=MODE)
 RUNS = CONFIG.all_runs()
 SCRIPTS = "workflow/scripts"
 TEMPLATES = "src/orbitgp_paper/page/templates"
-GPU = int(shutil.which("nvidia-smi") is not None and os.environ.get("CUDA_VISIBLE_DEVICES", "0") not in ("", "-1"))
+GPU = int(may_have_gpu())
 
 # jobs run with the Python that runs Snakemake, whether its environment is activated or not; TensorFlow is quiet, and
 # loads the Keras that TensorFlow Probability needs, instead of two, which saves a second of every start

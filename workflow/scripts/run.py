@@ -85,9 +85,9 @@ def cpu_hours(config: Config) -> float:
     """What all trainings would take on two cores, by the products between draws and inducing points."""
     products, runs = 0.0, config.all_runs()
     for spec in map(config.spec, runs):
-        draws = getattr(spec.scheme, "samples", getattr(spec.scheme, "groups", 1) * getattr(spec.scheme, "size", 1))
-        batch = min(spec.optimiser.batch, image_counts(spec.dataset)[0])
-        products += 6.0 * spec.optimiser.steps * batch * draws * image_counts(spec.dataset)[2] * spec.inducing_points
+        train, _, values = image_counts(spec.dataset)
+        batch = min(spec.optimiser.batch, train)
+        products += 6.0 * spec.optimiser.steps * batch * spec.draws * values * spec.inducing_points
     return (products / CPU_SPEED + AROUND * len(runs)) / 3600
 
 

@@ -62,13 +62,12 @@ def unlabelled_images(path: Path, archive: np.lib.npyio.NpzFile, prefix: str = "
 
 def npz_shape(path: Path, name: str) -> tuple[int, ...] | None:
     """Return the shape of an array of an npz file, from its head; None if the file has no such array."""
-    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     try:
         with zipfile.ZipFile(path) as archive:
             if f"{name}.npy" not in archive.namelist():
                 return None
             with archive.open(f"{name}.npy") as file:
-                return readers[np.lib.format.read_magic(file)](file)[0]
+                return files.array_header(file)[0]
     except (KeyError, ValueError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path}: expected an npz file, as np.savez writes it; reading {name!r}: {error}") from error
 

@@ -94,18 +94,20 @@ def test_every_kind_of_orbit_can_be_made(settings, kind, expected, trainable, sm
 
 
 @pytest.mark.parametrize(
-    ("settings", "expected"),
+    ("settings", "expected", "draws"),
     [
-        ({"kind": "groups", "groups": 3, "size": 5, "sampler": "iid"}, Groups(3, 5, "iid")),
-        ({"kind": "groups", "groups": 2, "size": 8, "shared": True}, Groups(2, 8, shared=True)),
-        ({"kind": "paper", "samples": 7}, Groups(7, 1, "iid")),
-        ({"kind": "paper", "samples": 7, "shared": True}, Groups(7, 1, "iid", shared=True)),
-        ({"kind": "full"}, FullOrbit()),
-        ({"kind": "without_replacement", "count": 3}, WithoutReplacement(3)),
+        ({"kind": "groups", "groups": 3, "size": 5, "sampler": "iid"}, Groups(3, 5, "iid"), 15),
+        ({"kind": "groups", "groups": 2, "size": 8, "shared": True}, Groups(2, 8, shared=True), 16),
+        ({"kind": "paper", "samples": 7}, Groups(7, 1, "iid"), 7),
+        ({"kind": "paper", "samples": 7, "shared": True}, Groups(7, 1, "iid", shared=True), 7),
+        ({"kind": "full"}, FullOrbit(), 4),
+        ({"kind": "without_replacement", "count": 3}, WithoutReplacement(3), 3),
     ],
 )
-def test_every_kind_of_scheme_can_be_made(settings, expected, small_spec):
-    assert make_scheme(small_spec(orbit={"kind": "right_angles"}, scheme=settings).scheme) == expected
+def test_every_kind_of_scheme_can_be_made_and_counts_its_draws(settings, expected, draws, small_spec):
+    spec = small_spec(orbit={"kind": "right_angles"}, scheme=settings)
+    assert make_scheme(spec.scheme) == expected
+    assert spec.draws == draws
 
 
 def test_a_recipe_has_every_setting_of_the_optimiser(small_spec):
