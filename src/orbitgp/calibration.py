@@ -32,8 +32,8 @@ def reliability(probabilities: npt.NDArray[Any], labels: npt.NDArray[Any], bins:
 
 def expected_calibration_error(probabilities: npt.NDArray[Any], labels: npt.NDArray[Any], bins: int = BINS) -> float:
     """
-    :return: the mean over images of |confidence − accuracy| of their bin, between 0 and 1; parameters as for
-        :func:`reliability`.
+    :return: the mean over images of how far confidence and accuracy of their bin are apart, between 0 and 1; parameters
+        as for :func:`reliability`.
     """
     found = reliability(probabilities, labels, bins)
     return float(np.average(np.abs(found.confidence - found.accuracy), weights=found.images))

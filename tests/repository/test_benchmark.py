@@ -566,3 +566,24 @@ def test_starts_of_the_orbit_are_trained_and_compared(benchmark, mnist_data, tmp
     shown = capsys.readouterr().out
     assert all(f"| {name} | {frame[frame.start == name].error.mean():.2f} ±" in shown for name in names)
     assert initial.starts()[initial.SHIFTED]["lower"][0] == 1.05 and len(initial.starts()) == 8
+
+
+def test_orbits_are_chosen_by_their_bound_and_judged_by_their_error(benchmark, tmp_path, monkeypatch, capsys):
+    which = benchmark("which_orbit")
+    words = ["--data", "mnist", "moved", "--sizes", "312", "--orbits", "none", "scale", "rotation, local"]
+    monkeypatch.setattr(sys, "argv", ["which_orbit.py", *words, "--steps", "2", "--folder", str(tmp_path)])
+    which.main()
+    frame = pd.read_csv(tmp_path / "which_orbit.csv")
+    assert len(frame) == 6 and set(frame.orbit) == {"none", "scale", "rotation, local"}
+    for _, own in frame.groupby("data"):
+        assert own.elbo.is_monotonic_decreasing  # as `compare` ranks them
+    assert "| digits, moved | 312 |" in capsys.readouterr().out and (tmp_path / "which_orbit.png").exists()
+
+
+def test_the_error_of_the_chosen_orbit_is_set_beside_the_lowest(benchmark):
+    rows = [("mnist", 312, "none", 0, -3.0, 9.0), ("mnist", 312, "affine", 0, -1.0, 8.0)]
+    rows += [("mnist", 312, "local", 0, -2.0, 7.0)]
+    frame = pd.DataFrame(rows, columns=["data", "images", "orbit", "seed", "elbo", "test_error"])
+    found = benchmark("which_orbit").verdicts(frame).iloc[0]
+    assert (found.chosen, found.chosen_error, found.best, found.best_error) == ("affine", 8.0, "local", 7.0)
+    assert found["rank"] == pytest.approx(-0.5)
