@@ -110,7 +110,7 @@ TABLES = with_sources(
         "runs": results_of(),
     }
 )
-FEW = [name for name in CONFIG.experiments if name.startswith("few_")]
+FEW = [name for name in caption_of("sizes").tables if name in CONFIG.experiments]
 ABLATED = [name for name, experiment in CONFIG.experiments.items() if "whole" in experiment.variants]
 FIGURES = with_sources(
     {

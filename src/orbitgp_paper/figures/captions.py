@@ -55,16 +55,16 @@ CAPTIONS = {
     "fig5": Caption(
         "Figure 5: digits rotated by any angle",
         "Test error and bound during training. The images are generated here from a fixed seed. They are not the "
-        "public files of that name, so errors are not to be compared with the paper's.",
+        "public files of that name, so errors compare with the paper's only roughly.",
         "Every invariant model outperforms the RBF by a large margin. The fixed rotation is better than the learned "
-        "ones, which the optimiser has difficulty to find. The bound identifies the best model.",
+        "models, for which the optimiser has difficulty finding a good solution. The bound identifies the best model.",
         ("rotated",),
     ),
     "sizes": Caption(
         "Few data: error and probabilities by the number of training images",
         "Means over seeds, with bars of one standard deviation.",
         "",
-        ("few_mnist", "few_turned", "few_fashion"),
+        ("few_mnist", "few_turned", "few_moved", "few_fashion"),
     ),
     "appendix_a": Caption(
         "Appendix A: insensitivity",
