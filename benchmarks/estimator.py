@@ -27,6 +27,7 @@ MODELS = (
     "gaussian/local",
     "dirichlet/affine",
     "softmax/affine",
+    "logistic_softmax/affine",
 )
 
 

@@ -38,7 +38,7 @@ def test_two_classes_of_words_in_colour_by_the_logistic_likelihood(bars):
     np.testing.assert_allclose(model.predict_proba(images).sum(1), 1, rtol=1e-12)
 
 
-@pytest.mark.parametrize("likelihood", ["dirichlet", "softmax"])
+@pytest.mark.parametrize("likelihood", ["dirichlet", "softmax", "logistic_softmax"])
 def test_other_likelihoods_have_probabilities_and_files_too(likelihood, digits, tmp_path):
     model = InvariantClassifier("rotation", likelihood=likelihood, **SMALL).fit(*digits[0])
     new, labels = digits[1]

@@ -22,6 +22,7 @@ from orbitgp.files import DamagedFile
 from orbitgp.likelihoods import (
     DirichletLabels,
     IndependentGroups,
+    LogisticSoftmax,
     OneHotGaussian,
     PolyaGammaBernoulli,
     RecognitionNetwork,
@@ -29,7 +30,7 @@ from orbitgp.likelihoods import (
 )
 from orbitgp.optimizers.recipe import Recipe
 
-LIKELIHOODS = ("auto", "gaussian", "dirichlet", "softmax", "logistic")
+LIKELIHOODS = ("auto", "gaussian", "dirichlet", "softmax", "logistic_softmax", "logistic")
 
 #: widths of the recognition network's layers
 HIDDEN = (128, 128)
@@ -63,9 +64,10 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):
     ) -> None:
         """
         :param likelihood: ``"gaussian"``, regression on one-hot targets, as in the paper's experiments on ten digits;
-            ``"dirichlet"``, regression on transformed labels; ``"softmax"``, under Bouchard's bound; ``"logistic"``,
-            for two classes, under the Pólya-Gamma bound; ``"auto"``, logistic for two classes, else gaussian. The
-            evidence compares orbits under one likelihood, not likelihoods.
+            ``"dirichlet"``, regression on transformed labels; ``"softmax"``, under Bouchard's bound;
+            ``"logistic_softmax"``, logistic functions over their sum; ``"logistic"``, for two classes, under the
+            Pólya-Gamma bound; ``"auto"``, logistic for two classes, else gaussian. The evidence compares orbits under
+            one likelihood, not likelihoods.
 
         The other parameters are those of :class:`orbitgp.estimators.base.InvariantEstimator`.
         """
@@ -138,6 +140,8 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):
             return PolyaGammaBernoulli(RecognitionNetwork(image_values, HIDDEN, seed=self.seed))
         if self._kind == "softmax":
             return Softmax(outputs, IndependentGroups())
+        if self._kind == "logistic_softmax":
+            return LogisticSoftmax(outputs, IndependentGroups())
         if self._kind == "dirichlet":
             return DirichletLabels(outputs)
         return OneHotGaussian(self._kernel_variance(outputs))
