@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from orbitgp import checks
+
 BINS = 15  #: bins of confidence, as in Guo and others (2017)
 
 
@@ -22,8 +24,21 @@ class Reliability(NamedTuple):
 def reliability(probabilities: npt.NDArray[Any], labels: npt.NDArray[Any], bins: int = BINS) -> Reliability:
     """
     :param probabilities: [N, K], as ``predict_proba`` returns them.
-    :param labels: [N], the columns that are right, 0 … K − 1.
+    :param labels: [N], the columns that are right, 0 … K − 1; ``np.searchsorted(model.classes_, labels)`` of an
+        estimator's own labels.
+    :param bins: how many.
     """
+    probabilities, labels, bins = np.asarray(probabilities), np.asarray(labels), checks.integer("bins", bins, least=1)
+    if probabilities.ndim != 2 or not len(probabilities):
+        raise ValueError(f"probabilities must be [N, K], a row for each image, got {list(probabilities.shape)}")
+    if not np.all((probabilities >= 0) & (probabilities <= 1 + 1e-6)):
+        raise ValueError("probabilities must be between 0 and 1")
+    N, K = probabilities.shape
+    if labels.shape != (N,) or labels.dtype.kind not in "biu" or labels.min() < 0 or labels.max() >= K:
+        raise ValueError(
+            f"labels must be integers from 0 to {K - 1}, the columns of probabilities, one for each of {N} rows, got "
+            f"{labels.dtype} of shape {list(labels.shape)}; np.searchsorted(model.classes_, labels) makes such"
+        )
     confidence, right = probabilities.max(axis=1), probabilities.argmax(axis=1) == labels
     numbers, place = np.unique(np.minimum((confidence * bins).astype(int), bins - 1), return_inverse=True)
     images = np.bincount(place)

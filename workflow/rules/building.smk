@@ -52,6 +52,12 @@ def training_needs(spec):
     }
 
 
+def dataset_memory(wildcards, attempt):
+    """TensorFlow, which decodes images, and a few copies of all images in single precision."""
+    train, test, values = image_counts(CONFIG.dataset(wildcards.dataset))
+    return attempt * (1500 + (train + test) * values * 16 // 2**20)
+
+
 def more_each_attempt(amount):
     """A resource that grows where the profile asks for retries: a cluster kills jobs that had too little of it."""
     return lambda wildcards, attempt: attempt * amount

@@ -18,7 +18,7 @@ rule dataset:
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=more_each_attempt(2000),
+        mem_mb=dataset_memory,
         runtime=more_each_attempt(10),
     params:
         settings=lambda wildcards: canonical(CONFIG.dataset(wildcards.dataset)),

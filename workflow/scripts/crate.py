@@ -16,7 +16,8 @@ from orbitgp_paper.page.crate import described
 def main() -> None:
     """Writes the file into the folder that it describes."""
     given = parse(__doc__, tier=str, output=Path, sources=[Path])
-    read = [file for file in given.sources if file.suffix in (".csv", ".svg") and "runs" not in file.parts]
+    drawn = {given.output.parent / name for name in ("figures", "tables")}
+    read = [file for file in given.sources if file.suffix in (".csv", ".svg") and file.parent in drawn]
     found = described(gather(load(given.tier), read), given.sources, given.output.parent)
     files.write_text(given.output, json.dumps(found, indent=1, ensure_ascii=False) + "\n")
 

@@ -146,7 +146,8 @@ def image_paths(path: AnyPath) -> list[Path]:
     return [member for folder in _classes(path) or [path] for member in _images_in(folder)]
 
 
-def _members(folder: Path) -> list[Path]:
+def members(folder: Path) -> list[Path]:
+    """Return what a folder has, by name, without hidden files and folders."""
     return sorted(
         (member for member in folder.iterdir() if not member.name.startswith(".")), key=lambda path: path.name
     )
@@ -154,22 +155,23 @@ def _members(folder: Path) -> list[Path]:
 
 def _classes(folder: Path) -> list[Path]:
     """Return the sub-folders; where there are some, nothing else may be there."""
-    members = _members(folder)
-    classes = [member for member in members if member.is_dir()]
-    if classes and (others := [member for member in members if not member.is_dir()]):
-        raise ValueError(f"{folder}: expected nothing beside its sub-folders of images, but found {_list(others)}")
+    found = members(folder)
+    classes = [member for member in found if member.is_dir()]
+    if classes and (others := [member for member in found if not member.is_dir()]):
+        raise ValueError(f"{folder}: expected nothing beside its sub-folders of images, but found {named(others)}")
     return classes
 
 
 def _images_in(folder: Path) -> list[Path]:
-    members = _members(folder)
-    if not members:
+    found = members(folder)
+    if not found:
         raise ValueError(f"{folder}: expected PNG or JPEG images, but it has none")
-    if others := [member for member in members if not (member.is_file() and is_image(member))]:
-        raise ValueError(f"{folder}: expected PNG or JPEG images only, but found {_list(others)}")
-    return members
+    if others := [member for member in found if not (member.is_file() and is_image(member))]:
+        raise ValueError(f"{folder}: expected PNG or JPEG images only, but found {named(others)}")
+    return found
 
 
-def _list(paths: list[Path]) -> str:
+def named(paths: list[Path]) -> str:
+    """Return the names of the first few, and how many more there are."""
     names = ", ".join(path.name for path in paths[:NAMED])
     return names if len(paths) <= NAMED else f"{names} and {len(paths) - NAMED} more"

@@ -12,7 +12,7 @@ from orbitgp import checks
 from orbitgp.datasets.containers import ImageData, Images
 from orbitgp.datasets.idx import shape_of_idx
 from orbitgp.datasets.image_files import image_size
-from orbitgp.datasets.own_files import AnyPath, format_of, image_paths, read_labelled
+from orbitgp.datasets.own_files import AnyPath, format_of, image_paths, members, named, read_labelled
 from orbitgp.datasets.random_streams import stream
 from orbitgp.datasets.user_images import Labelled, labelled_images, npz_shape, open_npz
 
@@ -72,11 +72,22 @@ def _labelled(path: Path, labels: AnyPath | None) -> tuple[Labelled, Labelled | 
         return train, labelled_images(path, archive, prefix="test_") if has_one else None
 
 
+def folder_images(folder: Path) -> list[Path]:
+    """Return all files that :func:`images` reads of a folder."""
+    return [file for part in _parts(folder) or [folder] for file in image_paths(part)]
+
+
 def _parts(folder: Path) -> tuple[Path, Path] | None:
     """The folders ``train`` and ``test`` of a folder, if they hold folders themselves: they are no classes then."""
-    train, test = folder / "train", folder / "test"
-    both = all(part.is_dir() and any(member.is_dir() for member in part.iterdir()) for part in (train, test))
-    return (train, test) if both else None
+    folders = {member.name: member for member in members(folder) if member.is_dir()}
+    train, test = folders.pop("train", None), folders.pop("test", None)
+    if train is None or test is None or not all(any(map(Path.is_dir, members(part))) for part in (train, test)):
+        return None
+    if folders:
+        raise ValueError(
+            f"{folder}: expected no folder beside 'train' and 'test', but found {named([*folders.values()])}"
+        )
+    return train, test
 
 
 def _split(path: Path, labelled: Labelled, fraction: float, seed: int) -> tuple[Labelled, Labelled]:

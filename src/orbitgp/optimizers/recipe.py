@@ -30,7 +30,7 @@ class NaturalRate:
 @dataclass(frozen=True)
 class Recipe:
     """
-    The settings of a training; the default rates are for some 12,000 steps on all of MNIST, with batches drawn at random.
+    The settings of a training; the default rates are for some 12,000 steps on all of MNIST.
 
     ``kind``: ``"natural"``, conjugate natural steps for q and Adam for the rest, or ``"adam"`` for everything.
     ``rates``: Adam's peak rate for each group of parameters: inducing, kernel, likelihood, orbit, and for ``"adam"``

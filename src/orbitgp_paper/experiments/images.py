@@ -10,7 +10,7 @@ import numpy as np
 
 from orbitgp import files
 from orbitgp.datasets import ImageData, Images, enlarged, fashion_mnist, images, mnist, parity, rotated, transformed
-from orbitgp.datasets.own_images import count_images
+from orbitgp.datasets.own_images import count_images, folder_images
 from orbitgp_paper import sources
 from orbitgp_paper.spec import Augmentation, Dataset, OwnImages, ParityData, RotatedData, TransformedData, canonical
 
@@ -91,19 +91,13 @@ def _movement(settings: Augmentation | TransformedData) -> dict[str, float]:
 
 
 def _own_files(dataset: Dataset) -> list[tuple[str, Path]]:
-    """All files that the user's own images are in, those of a folder with their names, as these say the class; hidden
-    ones are not read."""
+    """All files that the user's own images are in, those of a folder with their names, as these say the class."""
     if not isinstance(dataset, OwnImages):
         return []
     path, labels = Path(dataset.path), [] if dataset.labels is None else [("", Path(dataset.labels))]
     if not path.is_dir():
         return [("", path), *labels]
-    members = {file.relative_to(path): file for file in sorted(path.rglob("*")) if file.is_file()}
-    return [
-        (f"{name.as_posix()}\0{file.stat().st_size}\0", file)
-        for name, file in members.items()
-        if not any(part.startswith(".") for part in name.parts)
-    ]
+    return [(f"{file.relative_to(path).as_posix()}\0{file.stat().st_size}\0", file) for file in folder_images(path)]
 
 
 def _as_bytes(pixels: np.ndarray) -> np.ndarray:

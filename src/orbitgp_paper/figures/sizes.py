@@ -42,7 +42,7 @@ def draw(finals: pd.DataFrame) -> Figure:
             panels[0, column].set_title(experiment.removeprefix("few_").replace("_", " "))
             panels[-1, column].set_xlabel("training images")
             for ax, measure in zip(panels[:, column], ROWS, strict=True):
-                _panel(ax, own.dropna(subset=[measure]), measure, looks)
+                _panel(ax, own, measure, looks)
         for ax, text in zip(panels[:, 0], ROWS.values(), strict=True):
             ax.set_ylabel(text)
         legend(figure, [look.proxy(label, marker=look.marker, markersize=4) for label, look in looks.items()])
@@ -51,12 +51,13 @@ def draw(finals: pd.DataFrame) -> Figure:
 
 def _panel(ax: Axes, rows: pd.DataFrame, measure: str, looks: dict[str, Look]) -> None:
     """Both axes are logarithmic."""
-    if rows.empty:
+    if rows[measure].isna().all():
         not_measured(ax)
         return
     for label, own in rows.groupby("label", sort=False):
         over_seeds = own.groupby("originals")[measure]
-        mean, spread = over_seeds.mean(), over_seeds.std(ddof=1).fillna(0.0)
+        whole = over_seeds.count() == over_seeds.size()  # as in the tables, no mean where a seed has no number
+        mean, spread = over_seeds.mean().where(whole), over_seeds.std(ddof=1).fillna(0.0)
         ax.errorbar(mean.index, mean, spread, **looks[str(label)].line, markersize=3.5, elinewidth=0.8, capsize=1.5)
     ax.set(xscale="log", yscale="log")
     sizes = sorted(rows["originals"].unique())

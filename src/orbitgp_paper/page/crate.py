@@ -12,6 +12,7 @@ from orbitgp_paper.page.content import Content
 
 PAPER = "https://arxiv.org/abs/1808.05563"
 LICENSE = "https://spdx.org/licenses/Apache-2.0"
+KINDS = {".yaml": "application/yaml"}  #: media types that Python does not know
 
 
 def described(content: Content, files: Sequence[Path], folder: Path) -> dict[str, Any]:
@@ -23,21 +24,26 @@ def described(content: Content, files: Sequence[Path], folder: Path) -> dict[str
     from rocrate.rocrate import ROCrate  # the extra `crate`
 
     crate = ROCrate()
-    crate.name, crate.description, crate.license = content.title, content.config.about or content.title, LICENSE
+    crate.name, crate.description = content.title, content.config.about or content.title
     captions = {figure.name: figure.caption.title for figure in content.figures}
     captions |= {table.name: table.caption for figure in content.figures for table in figure.tables}
     captions |= {table.name: table.caption for table in content.tables}
     parts = []
     for file in sorted(files):
         place = file.relative_to(folder).as_posix()
-        kind = mimetypes.guess_type(place)[0] or "application/octet-stream"
-        properties = {"name": captions.get(file.stem, place), "encodingFormat": kind}
+        drawn = place.startswith(("figures/", "tables/"))
+        kind = KINDS.get(file.suffix) or mimetypes.guess_type(place)[0] or "application/octet-stream"
+        properties = {"name": captions.get(file.stem, place) if drawn else place, "encodingFormat": kind}
         parts.append(crate.add_file(dest_path=place, properties=properties))
-    about = {"@type": "ScholarlyArticle", "name": "Learning Invariances using the Marginal Likelihood"}
-    paper = crate.add(ContextEntity(crate, PAPER, about))
+    papers = []
+    if any(figure.caption.paper for figure in content.figures):  # else it is of the user's own images
+        crate.license = LICENSE
+        about = {"@type": "ScholarlyArticle", "name": "Learning Invariances using the Marginal Likelihood"}
+        papers.append(crate.add(ContextEntity(crate, PAPER, about)))
     made_by = {"@type": "SoftwareApplication", "name": "orbitgp", "softwareVersion": __version__}
     software = crate.add(ContextEntity(crate, "#orbitgp", made_by))
-    action = {"name": f"trainings of commit {', '.join(content.commits)}; tables and figures from them"}
-    crate.add_action(software, "#made", object=[paper], result=parts, properties={"@type": "CreateAction", **action})
+    trainings = f"trainings of commit {', '.join(content.commits)}" if content.commits else "trainings"
+    action = {"name": f"{trainings}; tables and figures from them"}
+    crate.add_action(software, "#made", object=papers, result=parts, properties={"@type": "CreateAction", **action})
     generated: dict[str, Any] = crate.metadata.generate()
     return generated

@@ -169,3 +169,9 @@ def test_a_damaged_array(tmp_path: Path) -> None:
 def test_refuses_the_argument(tmp_path: Path, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         images(save(tmp_path), **arguments)
+
+
+def test_another_folder_beside_train_and_test_is_named(two_folders: Path) -> None:
+    (two_folders / "val").mkdir()
+    with pytest.raises(ValueError, match="expected no folder beside 'train' and 'test', but found val"):
+        images(two_folders)

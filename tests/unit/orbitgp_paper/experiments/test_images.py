@@ -112,6 +112,9 @@ def test_a_digest_stands_for_every_file_and_for_the_folder_it_is_in(folder: Path
     (folder / ".git").mkdir()
     (folder / ".git" / "index").write_text("not read")
     assert dataset_digest(pictures) == found[0]
+    (folder / "dog").rename(folder.with_name("elsewhere"))
+    (folder / "dog").symlink_to(folder.with_name("elsewhere"))  # a link is followed, as it is when images are read
+    assert dataset_digest(pictures) == found[0]
     (folder / "cat" / "1.png").rename(folder / "dog" / "1.png")  # another class
     found.append(dataset_digest(pictures))
     (folder / "dog" / "1.png").write_bytes((folder / "dog" / "2.png").read_bytes())

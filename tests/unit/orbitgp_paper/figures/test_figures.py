@@ -282,6 +282,9 @@ def test_sizes_has_a_line_for_each_model_of_means_and_spreads(texts_of, assert_t
     spreads = [float(high - low) / 2 for (_, low), (_, high) in bars[0].get_segments()]
     np.testing.assert_allclose(spreads, [3 * 300 / size for size in line.get_xdata()])
     assert {"mnist", "turned", "RBF", "learned", "true orbit", "312", "60k"} <= set(texts_of(figure))
+    frame.loc[frame.index[0], "test_class_nll"] = np.nan  # one seed of RBF at 312 images
+    line, _, _ = sizes.draw(frame).axes[2].containers[0]
+    assert np.isnan(line.get_ydata(orig=False)).tolist() == [True, False, False]
 
 
 # -- ablations -----------------------------------------------------------------------------------------------------
