@@ -5,7 +5,8 @@ A small convolutional network on few images: the other side of `few_*` in config
 
 The training images are the same, and so is the network of benchmarks/instead.py: without augmentation, and with batches
 that are moved at random, by affine maps of three strengths of which held-out training images choose one. Digits that
-were turned by any angle are turned so in the batches too. It writes benchmarks/few_network.csv and few_network.md.
+were turned, or shifted and scaled, are first moved so in the batches too. It writes benchmarks/few_network.csv and
+few_network.md.
 """
 
 from __future__ import annotations
@@ -21,24 +22,28 @@ import numpy as np
 import pandas as pd
 from instead import HERE, judge, network, spread, transformed
 
+from orbitgp.files import write_text
+
 DATA = ("mnist", "turned", "moved", "fashion")  # of config/beyond.yaml, before the number of images
 STRENGTHS = (0.25, 0.5, 1.0)
-LARGEST = np.array([30, 0.2, 0.2, 0.2, 0.2, 0.1, 0.1])  # degrees, then scales, shears and shifts, at strength 1
+# the largest angle in degrees, changes of scale, shears and shifts of half a side
+LARGEST = np.array([30, 0.2, 0.2, 0.2, 0.2, 0.1, 0.1])  # of strength 1
+OF_THE_DATA = {"turned": np.array([180, 0, 0, 0, 0, 0, 0]), "moved": np.array([0, 0.3, 0.3, 0, 0, 0.3, 0.3])}
 COLUMNS = {"error": 2, "nll": 3, "calibration_error": 1, "fit_s": 0}
 
 
-def mover(shape: tuple[int, int, int], strength: float, turned: bool) -> Callable[[np.ndarray, int], np.ndarray]:
+def mover(shape: tuple[int, int, int], strength: float, name: str) -> Callable[[np.ndarray, int], np.ndarray]:
     """
     :param shape: (H, W, C) of the images.
-    :param turned: whether images are turned by any angle first.
+    :param name: of the data, whose own movement comes first.
     :return: moves each image of a batch at random, given a seed.
     """
     from orbitgp import orbits
 
-    middle = np.array([0, 1, 1, 0, 0, 0, 0])
-    box = orbits.InterpretableAffine(shape, lower=middle - strength * LARGEST, upper=middle + strength * LARGEST)
-    orbit = orbits.Composed([orbits.Rotation(shape, 180), box]) if turned else box
-    return lambda images, seed: transformed(orbit, images, 1, seed)
+    middle, own = np.array([0, 1, 1, 0, 0, 0, 0]), OF_THE_DATA.get(name)
+    steps = [strength * LARGEST] if own is None else [own, strength * LARGEST]
+    parts = [orbits.InterpretableAffine(shape, lower=middle - step, upper=middle + step) for step in steps]
+    return lambda images, seed: transformed(orbits.Composed(parts), images, 1, seed)
 
 
 def measure(name: str, count: int, seed: int, test: int | None) -> list[dict[str, Any]]:
@@ -56,13 +61,13 @@ def measure(name: str, count: int, seed: int, test: int | None) -> list[dict[str
     for kind, strengths in {"network": (0.0,), "network, augmented": STRENGTHS}.items():
         start, found = time.perf_counter(), []
         for strength in strengths:
-            moved = mover(images.shape[1:], strength, name == "turned") if strength else lambda images, seed: images
+            moved = mover(images.shape[1:], strength, name) if strength else lambda images, seed: images
             model = network(images, labels, moved, seed)
             loss = model.evaluate(images[:held], labels[:held], batch_size=1000, verbose=0)
             found.append((loss, strength, model))
         _, strength, model = min(found, key=lambda row: row[:2])
-        scores, _ = judge(model.predict(tested.images, batch_size=1000, verbose=0), tested.labels)
         seconds = time.perf_counter() - start
+        scores, _ = judge(model.predict(tested.images, batch_size=1000, verbose=0), tested.labels)
         rows.append({"data": name, "images": count, "model": kind, "seed": seed, "strength": strength})
         rows[-1] |= {**scores, "fit_s": seconds}
     return rows
@@ -81,7 +86,7 @@ def main() -> None:
 
     cells = [(name, size, seed) for size in given.sizes for name in given.data for seed in range(given.seeds)]
     frame = pd.DataFrame([row for cell in cells for row in measure(*cell, given.test)])
-    frame.to_csv(given.folder / "few_network.csv", index=False, float_format="%.6g")
+    write_text(given.folder / "few_network.csv", frame.to_csv(index=False, float_format="%.6g"))
     lines = [
         "# A small network on few images",
         "",
@@ -94,7 +99,7 @@ def main() -> None:
     for (name, size, model), group in frame.groupby(["data", "images", "model"], sort=False):
         numbers = [spread(group[column], digits) for column, digits in COLUMNS.items()]
         lines.append(f"| {name} | {size:,} | {model} | {' | '.join(numbers)} |")
-    (given.folder / "few_network.md").write_text("\n".join(lines) + "\n")
+    write_text(given.folder / "few_network.md", "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from instead import spread
 
 from orbitgp.files import write_text
 from orbitgp_paper.analysis.formats import markdown_table
@@ -57,20 +58,16 @@ def report(frame: pd.DataFrame, command: str, device: str) -> str:
     """A row for each start, over seeds."""
     cells = []
     for name, rows in frame.groupby("start", sort=False):
-        cells.append([str(name), *(_spread(rows[column], digits) for column, digits in COLUMNS.items())])
+        cells.append([str(name), *(spread(rows[column], digits) for column, digits in COLUMNS.items())])
     means = frame.groupby("start").error.mean()
-    worst = {kind: means[[name for name in means.index if name.startswith(kind)]] for kind in ("affine", "local")}
-    said = ", ".join(f"{own.min():.2f} to {own.max():.2f} % for {kind} maps" for kind, own in worst.items())
+    by_kind = means.groupby(means.index.str.split(",").str[0])
+    said = ", ".join(f"{own.min():.2f} to {own.max():.2f} % for {kind} maps" for kind, own in by_kind)
     return (
         "# Does the orbit that a training starts from matter?\n\n"
         f"Test errors end at {said}.\n\n    {command}\n\n"
         f"On {device}. Means of {frame.seed.nunique()} seeds ± their standard deviations.\n\n"
         f"{markdown_table(['start', 'test error, %', 'bound, nats', 'fit, s'], cells, [False, True, True, True])}"
     )
-
-
-def _spread(values: pd.Series, digits: int) -> str:
-    return f"{values.mean():,.{digits}f} ± {values.std(ddof=1):,.{digits}f}"
 
 
 def main() -> None:

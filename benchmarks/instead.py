@@ -159,8 +159,8 @@ def spread(values: pd.Series, digits: int) -> str:
     """Mean ± standard deviation of seeds; nothing where there is no value."""
     if values.isna().all():
         return ""
-    mean = f"{values.mean():.{digits}f}"
-    return f"{mean} ± {values.std():.{digits}f}" if len(values) > 1 else mean
+    mean = f"{values.mean():,.{digits}f}"
+    return f"{mean} ± {values.std():,.{digits}f}" if len(values) > 1 else mean
 
 
 def main() -> None:
