@@ -1,7 +1,7 @@
 """
 Which angle does the bound choose with many images and few inducing points, for real labels and for the model's own?
 
-    python benchmarks/angle_bound.py    # half an hour on two cores; writes benchmarks/angle_bound.csv, .md and .png
+    python benchmarks/angle_bound.py    # many hours on two cores; writes benchmarks/angle_bound.csv, .md and .png
 
 The exact evidence of benchmarks/angle.py and control.py ends at some thousand images. Titsias' bound does not, and here
 it needs no training: labels have Gaussian noise, so that the best q, variance and noise have a closed form or are a
@@ -11,10 +11,12 @@ and the kernel's average over rotations by up to α is a sum, as in benchmarks/a
 The digits are those of Fig. 3, rotated by up to ±90°. Their targets are
 
     odd or even:                         −1 and +1, as in Fig. 3;
-    values, labels drawn from the model: f + ε and sign(f + ε), f averaged over rotations by up to the true angle.
+    values, labels drawn from the model: y = f + ε, and whether y is above its median, as −1 and +1. f is averaged over
+                                         rotations by up to the true angle.
 
 The statistics K_uf K_fu, K_uf y and tr K_ff are sums over images, and those of fewer inducing points are in a corner of
-those of all. So every number of images, and of as many inducing points at most, comes from one pass.
+those of all. So every number of images, and of as many inducing points at most, comes from one pass for each
+lengthscale and each choice of the inducing points.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import itertools
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -39,78 +42,79 @@ HERE = Path(__file__).resolve().parent
 DATA_ANGLE = 90.0  # degrees
 REAL, VALUES, LABELS = "odd or even", "values drawn from the model", "labels drawn from the model"
 JITTER = 1e-6
-KEYS = ["images", "inducing", "targets", "true_angle", "draw"]
+KEYS = ["images", "inducing", "points", "targets", "true_angle", "draw"]
 
 
 def turned_images(images: np.ndarray, step: float) -> np.ndarray:
     """
     :param images: [N, H, W, C]
     :param step: of the grid of angles, in degrees; divides 180.
-    :return: [T, N, D], turned by the T = 360/step midpoints of (−180, 180).
+    :return: [T, N, D] in single precision, turned by the T = 360/step midpoints of (−180, 180).
     """
     half = round(180 / step)
     angles = (np.arange(-half, half) + 0.5) * step
     N = len(images)
-    return np.stack([rotate(images, np.full(N, angle)).reshape(N, -1) for angle in angles]).astype(np.float64)
+    return np.stack([rotate(images, np.full(N, angle)).reshape(N, -1) for angle in angles])
 
 
-def rings(values: np.ndarray) -> np.ndarray:
+def rings(values: Any) -> Any:
     """
     Means over turns by up to ±step, ±2 step, …
 
-    :param values: [T, …] of T = 360/step turns.
+    :param values: [T, …] of T = 360/step turns, a tensor.
     :return: [T/2, …]
     """
-    half = len(values) // 2
-    sums = np.cumsum(values[half:] + values[:half][::-1], axis=0)
-    return sums / (2 * np.arange(1, half + 1)).reshape(-1, *[1] * (values.ndim - 1))
+    import tensorflow as tf
+
+    half = values.shape[0] // 2
+    sums = tf.cumsum(values[half:] + tf.reverse(values[:half], [0]), axis=0)
+    turns = np.reshape(2.0 * np.arange(1, half + 1), (-1, *[1] * (len(values.shape) - 1)))
+    return sums / turns
 
 
-def unit_kernel(products: np.ndarray, left: np.ndarray, right: np.ndarray, lengthscale: float) -> np.ndarray:
-    """exp(−‖x − z‖²/2ℓ²) of products x·z and squared norms that broadcast to them; overwrites ``products``."""
-    products *= 2
-    products -= left
-    products -= right
-    products *= 0.5 / lengthscale**2
-    return np.exp(products, out=products)
+def unit_kernel(products: Any, left: Any, right: Any, lengthscale: float) -> Any:
+    """exp(−‖x − z‖²/2ℓ²) of products x·z and squared norms that broadcast to them."""
+    import tensorflow as tf
+
+    return tf.exp((2 * products - left - right) * (0.5 / lengthscale**2))
 
 
 def statistics(
-    images: np.ndarray,
-    targets: np.ndarray,
-    Z: np.ndarray,
-    step: float,
-    lengthscale: float,
-    counts: list[int],
-    rows: int = 400,
+    turned: np.ndarray, targets: np.ndarray, Z: np.ndarray, lengthscale: float, counts: list[int], rows: int = 400
 ) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
     """
     Of the first so many images, for kernels of unit variance averaged over rotations by up to A angles.
 
-    :param images: [N, H, W, C]
+    :param turned: [T, N, D] as :func:`turned_images` makes them.
     :param targets: [N, P]
     :param Z: [M, D], inducing points.
     :param counts: numbers of images, ascending.
     :param rows: images at a time.
-    :return: for each count: count, [A, M, M] K_uf K_fu, [A, M, P] K_uf Y, and [A] tr K_ff; changed by the next.
+    :return: for each count: count, [A, M, M] K_uf K_fu, [A, M, P] K_uf Y, and [A] tr K_ff.
     """
-    half, M = round(180 / step), len(Z)
-    outer, cross, trace = np.zeros((half, M, M)), np.zeros((half, M, targets.shape[1])), np.zeros(half)
-    norms = np.sum(Z**2, axis=1)
+    import tensorflow as tf
+
+    half, M = len(turned) // 2, len(Z)
+    outer = tf.zeros((half, M, M), tf.float64)
+    cross, trace = tf.zeros((half, M, targets.shape[1]), tf.float64), tf.zeros(half, tf.float64)
+    norms, points = np.sum(Z**2, axis=1), tf.constant(Z)
     ends = sorted({*range(0, counts[-1], rows), *counts})
     for first, last in itertools.pairwise(ends):
-        turned = turned_images(images[first:last], step)
-        own = np.sum(turned**2, axis=-1)  # [T, b]
-        of_turns = unit_kernel(turned @ Z.T, own[..., None], norms, lengthscale)  # [T, b, M]
-        for number, K in enumerate(rings(of_turns)):
-            outer[number] += K.T @ K
-            cross[number] += K.T @ targets[first:last]
-        by_image = turned.swapaxes(0, 1)  # [b, T, D]
-        pairs = unit_kernel(by_image @ by_image.swapaxes(1, 2), own.T[:, :, None], own.T[:, None, :], lengthscale)
-        twice = rings(rings(pairs.transpose(1, 2, 0)).swapaxes(0, 1))  # [A, A, b]
-        trace += np.einsum("aab->a", twice)
+        part = turned[:, first:last].astype(np.float64)
+        own = np.sum(part**2, axis=-1)  # [T, b]
+        products = tf.reshape(tf.matmul(part.reshape(-1, Z.shape[1]), points, transpose_b=True), (*own.shape, M))
+        K = rings(unit_kernel(products, own[..., None], norms, lengthscale))  # [A, b, M]
+        outer += tf.matmul(K, K, transpose_a=True)
+        cross += tf.matmul(
+            K, np.broadcast_to(targets[first:last], (half, *targets[first:last].shape)), transpose_a=True
+        )
+        by_image = part.swapaxes(0, 1)  # [b, T, D]
+        inner = tf.matmul(by_image, by_image, transpose_b=True)
+        pairs = tf.transpose(unit_kernel(inner, own.T[:, :, None], own.T[:, None, :], lengthscale), (1, 2, 0))
+        twice = rings(tf.transpose(rings(pairs), (1, 0, 2)))  # [A, A, b]
+        trace += tf.reduce_sum(tf.linalg.diag_part(tf.transpose(twice, (2, 0, 1))), axis=0)
         if last in counts:
-            yield last, outer, cross, trace
+            yield last, outer.numpy(), cross.numpy(), trace.numpy()
 
 
 def bounds_of(
@@ -164,31 +168,38 @@ def averaged_draw(
     return found
 
 
-def measured(given: argparse.Namespace) -> pd.DataFrame:
-    """A row for each number of images and inducing points, targets, draw and angle of the kernel."""
-    train = parity(DATA_ANGLE, seed=0).train.take(max(given.images))
-    rng = np.random.default_rng(given.seed)
-    columns, Y = [(REAL, DATA_ANGLE, 0)], [train.labels.astype(np.float64)]
+def all_targets(images: np.ndarray, labels: np.ndarray, given: argparse.Namespace) -> tuple[list[tuple], np.ndarray]:
+    """Kind, true angle and number of each column of targets, and the columns [N, P]."""
+    columns, Y = [(REAL, DATA_ANGLE, 0)], [labels.astype(np.float64)]
     for true, number in itertools.product(given.true, range(given.draws)):
-        f = averaged_draw(train.images, true, given.step, given.lengthscale, rng)
+        rng = np.random.default_rng([given.seed, int(true), number])
+        f = averaged_draw(images, true, given.step, given.lengthscale, rng)
         y = f + np.sqrt(given.noise) * rng.normal(size=len(f))
         columns += [(VALUES, true, number), (LABELS, true, number)]
-        Y += [y, np.sign(y)]
-    targets = np.stack(Y, axis=1)
-    most = max(given.inducing)
-    chosen = train.images[rng.permutation(len(train))[:most]]
-    Z = rotate(chosen, rng.uniform(-DATA_ANGLE, DATA_ANGLE, most)).reshape(most, -1).astype(np.float64)
-    norms, rows = np.sum(Z**2, axis=1), []
-    for lengthscale in given.lengthscales:
-        Kuu = unit_kernel(Z @ Z.T, norms[:, None], norms, lengthscale)
-        passes = statistics(train.images, targets, Z, given.step, lengthscale, sorted(given.images))
+        Y += [y, np.where(y > np.median(y), 1.0, -1.0)]
+    return columns, np.stack(Y, axis=1)
+
+
+def measured(given: argparse.Namespace) -> pd.DataFrame:
+    """A row for each number of images and inducing points, choice of these, targets, draw and angle of the kernel."""
+    train = parity(DATA_ANGLE, seed=0).train.take(max(given.images))
+    columns, targets = all_targets(train.images, train.labels, given)
+    turned, most, rows = turned_images(train.images, given.step), max(given.inducing), []
+    for points, lengthscale in itertools.product(range(given.points), given.lengthscales):
+        rng = np.random.default_rng([given.seed, points])
+        chosen = train.images[rng.permutation(len(train))[:most]]
+        Z = rotate(chosen, rng.uniform(-DATA_ANGLE, DATA_ANGLE, most)).reshape(most, -1).astype(np.float64)
+        norms = np.sum(Z**2, axis=1)
+        Kuu = unit_kernel(Z @ Z.T, norms[:, None], norms, lengthscale).numpy()
+        passes = statistics(turned, targets, Z, lengthscale, sorted(given.images))
         for count, outer, cross, trace in passes:
             fewer = [M for M in given.inducing if count >= M]
             for M, number in itertools.product(fewer, range(len(trace))):
                 found = bounds_of(Kuu[:M, :M], outer[number, :M, :M], cross[number, :M], trace[number], targets[:count])
                 for column, (bound, variance, noise) in zip(columns, found, strict=True):
-                    rows.append((count, M, *column, given.step * (number + 1), bound, lengthscale, variance, noise))
-            print(f"lengthscale {lengthscale:g}: {count:,} images", file=sys.stderr, flush=True)
+                    angle = given.step * (number + 1)
+                    rows.append((count, M, points, *column, angle, bound, lengthscale, variance, noise))
+            print(f"points {points}, lengthscale {lengthscale:g}: {count:,} images", file=sys.stderr, flush=True)
     frame = pd.DataFrame(rows, columns=[*KEYS, "angle", "bound", "lengthscale", "variance", "noise"])
     return frame.loc[frame.groupby([*KEYS, "angle"])["bound"].idxmax()].reset_index(drop=True)
 
@@ -202,47 +213,61 @@ def report(frame: pd.DataFrame, command: str) -> str:
     """The chosen angle of the real labels first, then of those drawn from the model, then the bound by angle."""
     best = best_of(frame)
     most = best[(best.images == best.images.max()) & (best.inducing == best.inducing.max())]
-    drawn = best[best.targets != REAL]
+    drawn, real = best[best.targets != REAL], best[best.targets == REAL]
     errors = {kind: _error(most[most.targets == kind]) for kind in (VALUES, LABELS)}
-    real = best[best.targets == REAL].pivot(index="inducing", columns="images", values="angle")
-    sizes = [*real.columns]
+    sizes, inducing = sorted(best.images.unique()), sorted(best.inducing.unique())
+    counts = [f"{count:,} images" for count in sizes]
+    chosen = [
+        [f"{M:,}", *(_range(real[(real.inducing == M) & (real.images == count)].angle) for count in sizes)]
+        for M in inducing
+    ]
     controls = [
-        [str(kind), f"{M:,}", *(_cell(_error(rows[rows.images == count]), ".0f") for count in sizes)]
+        [str(kind), f"{M:,}", *(_rounded(_error(rows[rows.images == count])) for count in sizes)]
         for (kind, M), rows in drawn.groupby(["targets", "inducing"], sort=False)
     ]
     last = frame[(frame.images == sizes[-1]) & (frame.targets == REAL)]
-    below = last.assign(below=last.bound - last.groupby("inducing").bound.transform("max"))
-    table = below.pivot(index="angle", columns="inducing", values="below")
-    counts = [f"{count:,} images" for count in sizes]
+    by_points = last.groupby(["points", "inducing"]).bound
+    below = last.assign(below=last.bound - by_points.transform("max"))
+    table = below.pivot_table(index="angle", columns="inducing", values="below")
+    cells = [[f"{angle:,.0f}", *(f"{value:,.0f}" for value in row)] for angle, row in table.iterrows()]
+    highest = by_points.max().groupby("inducing").mean()
+    ends = best.lengthscale.isin([frame.lengthscale.min(), frame.lengthscale.max()])
+    tried = ", ".join(f"{value:g}" for value in sorted(frame.lengthscale.unique()))
+    chosen_most = _range(most[most.targets == REAL].angle)
     return (
         "# Which angle does the bound choose?\n\n"
-        f"With {sizes[-1]:,} images and {real.index[-1]:,} inducing points it is {real.iloc[-1, -1]:.0f}° for odd or "
-        f"even; digits are rotated by up to {DATA_ANGLE:g}°.\nIts root mean square error is {errors[VALUES]:.0f}° for "
-        f"values that are drawn from the model, and {errors[LABELS]:.0f}° for labels that are.\n\n"
+        f"With {sizes[-1]:,} images and {inducing[-1]:,} inducing points it is {chosen_most}° for odd or even; digits\n"
+        f"are rotated by up to {DATA_ANGLE:g}°. Its root mean square error is {errors[VALUES]:.0f}° for values that\n"
+        f"are drawn from the model, and {errors[LABELS]:.0f}° for labels that are.\n\n"
         "![Bound by angle, and the angle it chooses](angle_bound.png)\n\n"
         f"    {command}\n\n"
-        "Odd against even: the best angle of the grid, °.\n\n"
-        f"{markdown_table(['inducing points', *counts], _cells(real, '.0f'), [True] * (1 + len(counts)))}\n"
-        "Drawn from the model: root mean square error of the best angle, °, over true angles of "
-        f"{', '.join(f'{true:g}' for true in sorted(drawn.true_angle.unique()))}°.\n\n"
+        f"{frame.points.nunique()} choices of the inducing points. Best lengthscales are among {tried}; "
+        f"{ends.sum()} of {len(ends)} are the least or the largest.\n\n"
+        "Odd against even: the best angle of the grid, °, from the least to the largest over choices of the points.\n\n"
+        f"{markdown_table(['inducing points', *counts], chosen, [True] * (1 + len(counts)))}\n"
+        "Drawn from the model: root mean square error of the best angle, °, over choices of the points, draws of the\n"
+        f"targets, and true angles of {', '.join(f'{true:g}' for true in sorted(drawn.true_angle.unique()))}°.\n\n"
         f"{markdown_table(['targets', 'inducing points', *counts], controls, [False] + [True] * (1 + len(counts)))}\n"
-        f"Odd against even, {sizes[-1]:,} images: the bound less that of the best angle, in nats, by inducing points. "
-        "The last row is the best one itself.\n\n"
+        f"Odd against even, {sizes[-1]:,} images: the bound less that of the best angle, in nats, by inducing points;\n"
+        "means over choices of these. The last row is the best one itself.\n\n"
         + markdown_table(
             ["angle, °", *(f"{M:,}" for M in table.columns)],
-            [*_cells(table, ",.0f"), ["best", *(f"{value:,.0f}" for value in last.groupby("inducing").bound.max())]],
+            [*cells, ["best", *(f"{value:,.0f}" for value in highest)]],
             [True] * (1 + table.shape[1]),
         )
     )
 
 
-def _cells(table: pd.DataFrame, form: str) -> list[list[str]]:
-    return [[f"{key:,.0f}", *(_cell(value, form) for value in row)] for key, row in table.iterrows()]
+def _range(angles: pd.Series) -> str:
+    """From the least to the largest; blank where more inducing points than images were asked for."""
+    if angles.empty:
+        return ""
+    least, largest = f"{angles.min():.0f}", f"{angles.max():.0f}"
+    return least if least == largest else f"{least} to {largest}"
 
 
-def _cell(value: float, form: str) -> str:
-    """Blank where more inducing points than images were asked for."""
-    return "" if np.isnan(value) else format(value, form)
+def _rounded(value: float) -> str:
+    return "" if np.isnan(value) else f"{value:.0f}"
 
 
 def _error(rows: pd.DataFrame) -> float:
@@ -261,16 +286,21 @@ def draw(frame: pd.DataFrame, file: Path) -> None:
     best, sizes, inducing = best_of(frame), sorted(frame.images.unique()), sorted(frame.inducing.unique())
     real = frame[(frame.targets == REAL) & (frame.images == sizes[-1])]
     for number, M in enumerate(inducing):
-        own, colour = real[real.inducing == M], plt.get_cmap("viridis")(number / max(1, len(inducing) - 0.5))
-        below = (own.bound - own.bound.max()).to_numpy()
-        curves.plot(own.angle, below, color=colour, label=f"{M:,}")
-        curves.plot(own.angle.to_numpy()[below.argmax()], 0, "o", color=colour, markersize=4)
+        colour = plt.get_cmap("viridis")(number / max(1, len(inducing) - 0.5))
+        for points, own in real[real.inducing == M].groupby("points"):
+            below = (own.bound - own.bound.max()).to_numpy()
+            curves.plot(own.angle, below, color=colour, linewidth=1, label="" if points else f"{M:,}")
+            curves.plot(own.angle.to_numpy()[below.argmax()], 0, "o", color=colour, markersize=4)
     curves.axvline(DATA_ANGLE, color="#a9a9a9", linestyle=":")
     curves.set(xlabel="angle of the orbit, °", ylabel="nats below the best", title=f"odd or even, {sizes[-1]:,} images")
     curves.legend(frameon=False, title="inducing points", fontsize=8)
     for number, count in enumerate(sizes):
         own = best[(best.targets == REAL) & (best.images == count)]
-        chosen.plot(own.inducing, own.angle, "os^D"[number % 4] + "-", label=f"{count:,} images")
+        means = own.groupby("inducing").angle.mean()
+        chosen.plot(means.index, means, "-", color=f"C{number}")
+        marker = "os^D"[number % 4]
+        shifted = own.inducing * 1.03 ** (number - 1)
+        chosen.plot(shifted, own.angle, marker, color=f"C{number}", alpha=0.7, label=f"{count:,} images")
     chosen.axhline(DATA_ANGLE, color="#a9a9a9", linestyle=":")
     chosen.set(xscale="log", xlabel="inducing points", ylabel="angle of the highest bound, °", title="odd or even")
     chosen.set_xticks(inducing, [f"{M:,}" for M in inducing])
@@ -299,13 +329,18 @@ def main() -> None:
     parser.add_argument("--inducing", type=int, nargs="+", default=[375, 750, 1500, 3000], help="points")
     parser.add_argument("--true", type=float, nargs="+", default=[30.0, 60.0, 90.0, 120.0, 150.0], help="degrees")
     parser.add_argument("--step", type=float, default=15.0, help="of the grid of angles, in degrees")
-    parser.add_argument("--lengthscales", type=float, nargs="+", default=[5.0, 7.0])
+    parser.add_argument("--lengthscales", type=float, nargs="+", default=[4.0, 5.0, 6.0, 7.0, 9.0, 12.0, 16.0])
     parser.add_argument("--lengthscale", type=float, default=5.0, help="of the model that targets are drawn from")
     parser.add_argument("--noise", type=float, default=0.01, help="of the model's targets, by the variance of g")
-    parser.add_argument("--draws", type=int, default=1, help="of the targets, for each true angle")
+    parser.add_argument("--draws", type=int, default=2, help="of the targets, for each true angle")
+    parser.add_argument("--points", type=int, default=3, help="choices of the inducing points")
     parser.add_argument("--seed", type=int, default=0, help="of inducing points and draws")
     parser.add_argument("--folder", type=Path, default=HERE)
     given = parser.parse_args()
+    if 180 % given.step:
+        parser.error(f"--step must divide 180, got {given.step:g}")
+    if max(given.inducing) > max(given.images):
+        parser.error(f"--inducing must be at most {max(given.images)}, the images there are, got {max(given.inducing)}")
     if any(true % given.step or not 0 < true <= 180 for true in given.true):
         parser.error(f"--true must be multiples of --step = {given.step:g} up to 180, got {given.true}")
     frame = measured(given)
