@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from selenium.webdriver.support.ui import WebDriverWait
 from workspaces import ROOT
 
 pytest.importorskip("sphinx", reason="the documentation is built on Python 3.11 and 3.12")
@@ -80,7 +81,8 @@ def test_it_opens_without_an_error_and_fits(site, browser, width):
     pages = [page for page in site.rglob("*.html") if page.parent.name != "generated" and page.name != "search.html"]
     for page in [*pages, site / "generated" / "orbitgp.InvariantClassifier.html"]:
         browser.get(page.as_uri())
-        assert browser.find_elements("tag name", "h1"), page
+        # a busy machine may answer for the page before
+        WebDriverWait(browser, 30).until(lambda shown: shown.find_elements("tag name", "h1"), str(page))
         loaded = "return [...document.images].every(image => image.complete && image.naturalWidth > 0)"
         assert browser.execute_script(loaded), page
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width, page

@@ -211,10 +211,11 @@ def test_the_bound_of_an_angle_is_the_exact_evidence_where_inducing_points_are_a
 def test_draws_of_an_orbit_have_its_covariance(benchmark):
     of_bound, angle = benchmark("angle_bound"), benchmark("angle")
     images = np.random.default_rng(0).uniform(size=(3, 6, 6, 1)).astype(np.float32)
-    rng = np.random.default_rng(1)
-    found = np.stack([of_bound.averaged_draw(images, 120.0, 60.0, 2.0, rng, features=64) for _ in range(400)])
-    expected = angle.averaged_kernels(images, 60.0, [2.0])[0, 1]
-    np.testing.assert_allclose(found.T @ found / 400, expected, atol=4 * np.sqrt(2 / 400))
+    rng, turned = np.random.default_rng(1), of_bound.turned_images(images, 60.0)
+    found = np.stack([of_bound.averaged_draw(turned, 2.0, rng, features=64) for _ in range(400)])
+    for number, expected in enumerate(angle.averaged_kernels(images, 60.0, [2.0])[0]):
+        drawn = found[:, number]
+        np.testing.assert_allclose(drawn.T @ drawn / 400, expected, atol=4 * np.sqrt(2 / 400))
 
 
 def test_the_bound_of_real_and_drawn_targets_is_reported(benchmark, tmp_path, monkeypatch, capsys):
@@ -248,7 +249,7 @@ def test_labels_drawn_from_the_model_are_of_two_classes_of_one_size(benchmark):
     of_bound = benchmark("angle_bound")
     given = argparse.Namespace(true=[60.0, 120.0], draws=2, seed=0, step=60.0, lengthscale=2.0, noise=0.01)
     images = np.random.default_rng(0).uniform(size=(10, 6, 6, 1)).astype(np.float32)
-    columns, Y = of_bound.all_targets(images, np.ones(10), given)
+    columns, Y = of_bound.all_targets(of_bound.turned_images(images, 60.0), np.ones(10), given)
     labels = Y[:, [kind == of_bound.LABELS for kind, _, _ in columns]]
     assert labels.shape == (10, 4) and (np.sort(labels, axis=0) == np.repeat([-1.0, 1.0], 5)[:, None]).all()
     values = Y[:, [kind == of_bound.VALUES for kind, _, _ in columns]]
