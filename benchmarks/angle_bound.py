@@ -138,53 +138,52 @@ def bounds_of(
     return (best_bound(lengths, own, rest, y) for own, y in zip(squares.T, targets.T, strict=True))
 
 
-def averaged_draw(
-    images: np.ndarray, angle: float, step: float, lengthscale: float, rng: np.random.Generator, features: int = 4096
-) -> np.ndarray:
+def averaged_draw(turned: np.ndarray, lengthscale: float, rng: np.random.Generator, features: int = 4096) -> np.ndarray:
     """
-    A draw of f(x) = E_a g(x_a), g from a process with a squared exponential kernel of variance one.
+    A draw of f(x) = E_a g(x_a) for each largest angle, of one g from a process with a squared exponential kernel of
+    variance one.
 
     g(x) = √(2/R) Σ_r w_r cos(ω_r·x + b_r), with w ~ N(0, 1), ω ~ N(0, 1/ℓ²) and b uniform, has that kernel on average.
 
-    :param images: [N, H, W, C]
-    :param angle: a multiple of ``step``; a is one of the 2 angle/step midpoints of (−angle, angle).
+    :param turned: [T, N, D] as :func:`turned_images` makes them.
     :param features: R
-    :return: [N]
+    :return: [A, N], over rotations by up to A = T/2 angles.
     """
     import tensorflow as tf
 
-    values = int(np.prod(images.shape[1:]))
+    turns, N, values = turned.shape
     frequencies = (rng.normal(size=(values, features)) / lengthscale).astype(np.float32)
     phases = rng.uniform(0, 2 * np.pi, features).astype(np.float32)
     weights = (rng.normal(size=(features, 1)) * np.sqrt(2 / features)).astype(np.float32)
-    half = round(angle / step)
-    found = np.zeros(len(images))
-    for turn in (np.arange(-half, half) + 0.5) * step:
-        for first in range(0, len(images), 1000):
-            part = images[first : first + 1000]
-            pixels = rotate(part, np.full(len(part), turn)).reshape(len(part), -1)
-            g = tf.cos(tf.constant(pixels) @ frequencies + phases) @ weights
-            found[first : first + 1000] += g.numpy()[:, 0] / (2 * half)
+    g = np.empty((turns, N))
+    for turn, first in itertools.product(range(turns), range(0, N, 2000)):
+        part = tf.constant(turned[turn, first : first + 2000])
+        g[turn, first : first + 2000] = (tf.cos(part @ frequencies + phases) @ weights)[:, 0]
+    found: np.ndarray = rings(tf.constant(g)).numpy()
     return found
 
 
-def all_targets(images: np.ndarray, labels: np.ndarray, given: argparse.Namespace) -> tuple[list[tuple], np.ndarray]:
-    """Kind, true angle and number of each column of targets, and the columns [N, P]."""
+def all_targets(turned: np.ndarray, labels: np.ndarray, given: argparse.Namespace) -> tuple[list[tuple], np.ndarray]:
+    """
+    Kind, true angle and number of each column of targets, and the columns [N, P]. The targets of one number are of one
+    g, averaged over several true angles.
+    """
     columns, Y = [(REAL, DATA_ANGLE, 0)], [labels.astype(np.float64)]
-    for true, number in itertools.product(given.true, range(given.draws)):
-        rng = np.random.default_rng([given.seed, int(true), number])
-        f = averaged_draw(images, true, given.step, given.lengthscale, rng)
-        y = f + np.sqrt(given.noise) * rng.normal(size=len(f))
-        columns += [(VALUES, true, number), (LABELS, true, number)]
-        Y += [y, np.where(y > np.median(y), 1.0, -1.0)]
+    for number in range(given.draws):
+        rng = np.random.default_rng([given.seed, number])
+        by_angle = averaged_draw(turned, given.lengthscale, rng)
+        for true in given.true:
+            y = by_angle[round(true / given.step) - 1] + np.sqrt(given.noise) * rng.normal(size=len(labels))
+            columns += [(VALUES, true, number), (LABELS, true, number)]
+            Y += [y, np.where(y > np.median(y), 1.0, -1.0)]
     return columns, np.stack(Y, axis=1)
 
 
 def measured(given: argparse.Namespace) -> pd.DataFrame:
     """A row for each number of images and inducing points, choice of these, targets, draw and angle of the kernel."""
     train = parity(DATA_ANGLE, seed=0).train.take(max(given.images))
-    columns, targets = all_targets(train.images, train.labels, given)
     turned, most, rows = turned_images(train.images, given.step), max(given.inducing), []
+    columns, targets = all_targets(turned, train.labels, given)
     for points, lengthscale in itertools.product(range(given.points), given.lengthscales):
         rng = np.random.default_rng([given.seed, points])
         chosen = train.images[rng.permutation(len(train))[:most]]
