@@ -27,7 +27,6 @@ MODELS = (
     "gaussian/local",
     "dirichlet/affine",
     "softmax/affine",
-    "logistic_softmax/affine",
 )
 
 
