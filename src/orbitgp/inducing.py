@@ -218,8 +218,7 @@ def kmeans(X: Any, count: int, seed: int, iterations: int = 10) -> np.ndarray:
     X = _matrix(X)
     checks.integer("count", count, least=1, most=len(X))
     checks.integer("iterations", iterations, least=1)
-    distinct = len({row.tobytes() for row in X})
-    if distinct < count:
+    if (distinct := distinct_rows(X)) < count:
         raise ValueError(f"X has only {distinct} distinct points, {count} were asked for")
     rng = np.random.default_rng(checks.integer("seed", seed, least=0))
     centres = X[rng.choice(len(X), count, replace=False)]
@@ -233,6 +232,11 @@ def kmeans(X: Any, count: int, seed: int, iterations: int = 10) -> np.ndarray:
         farthest = np.argsort(distances.min(1) + np.square(X).sum(1))[::-1]
         centres[empty] = X[farthest[: len(empty)]]
     return centres
+
+
+def distinct_rows(X: np.ndarray) -> int:
+    """:return: how many different rows X [N, D] has."""
+    return len({row.tobytes() for row in X})
 
 
 def greedy_variance(X: Any, kernel: Kernel, count: int) -> np.ndarray:

@@ -29,7 +29,7 @@ from orbitgp.files import DamagedFile
 from orbitgp.fitting.loop import Fitted, final_scheme, fit
 from orbitgp.fitting.scores import named_parameters
 from orbitgp.fitting.stopping import noticing_interrupts
-from orbitgp.inducing import Points, check_lengths, from_arrays, place
+from orbitgp.inducing import Points, check_lengths, distinct_rows, from_arrays, place
 from orbitgp.kernels import Invariant
 from orbitgp.likelihoods import ClassLikelihood
 from orbitgp.models import InvariantSVGP
@@ -131,7 +131,7 @@ class InvariantEstimator(BaseEstimator, metaclass=abc.ABCMeta):
         self.image_shape_ = height, width, channels
         outputs, gpu = Y.shape[1], bool(tf.config.list_physical_devices("GPU"))
         given = {"inducing": self.inducing, "draws": self.draws, "batch": self.batch, "steps": self.steps}
-        sizes, lengthscale = choose(len(X), gpu, **given), LENGTHSCALE * typical_distance(X, seed)
+        sizes, lengthscale = choose(len(X), distinct_rows(X), gpu, **given), LENGTHSCALE * typical_distance(X, seed)
         counts = [component.inducing for component in self._components()]
         if counts:
             if self.inducing is not None:

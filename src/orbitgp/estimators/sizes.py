@@ -29,15 +29,15 @@ ON_CPU = Sizes(inducing=150, draws=8, batch=200, steps=300)
 ON_GPU = Sizes(inducing=750, draws=16, batch=2000, steps=9000)
 
 
-def choose(count: int, gpu: bool, **given: int | None) -> Sizes:
+def choose(count: int, distinct: int, gpu: bool, **given: int | None) -> Sizes:
     """
     :param count: N, the number of training images.
+    :param distinct: how many of them differ; inducing points must.
     :param gpu: whether there is a GPU.
     :param given: the sizes that the user has set; None for the others.
     """
     sizes = ON_GPU if gpu else ON_CPU
-    # more points than a third of the images would copy them; a batch has at most all images
-    sizes = replace(sizes, inducing=max(2, min(sizes.inducing, count // 3)), batch=min(sizes.batch, count))
+    sizes = replace(sizes, inducing=min(sizes.inducing, distinct), batch=min(sizes.batch, count))
     wanted = {name: checks.integer(name, value, least=1) for name, value in given.items() if value is not None}
     sizes = replace(sizes, **wanted)
     if sizes.draws < 4 or sizes.draws % 2:

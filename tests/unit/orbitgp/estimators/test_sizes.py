@@ -4,11 +4,11 @@ from orbitgp.estimators.sizes import ANCHORS, ON_CPU, ON_GPU, choose, recipe
 
 
 def test_sizes_are_those_of_the_machine_as_far_as_the_images_go():
-    assert choose(60_000, gpu=False) == ON_CPU and choose(60_000, gpu=True) == ON_GPU
-    few = choose(90, gpu=False)
-    assert (few.inducing, few.batch) == (30, 90)
-    assert choose(60_000, gpu=False, steps=7, draws=32, batch=None).steps == 7
-    assert choose(40, gpu=False, batch=100).batch == 40
+    assert choose(60_000, 60_000, gpu=False) == ON_CPU and choose(60_000, 60_000, gpu=True) == ON_GPU
+    few = choose(90, 80, gpu=False)
+    assert (few.inducing, few.batch) == (80, 90)
+    assert choose(60_000, 60_000, gpu=False, steps=7, draws=32, batch=None).steps == 7
+    assert choose(40, 40, gpu=False, batch=100).batch == 40
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ def test_sizes_are_those_of_the_machine_as_far_as_the_images_go():
 )
 def test_sizes_that_cannot_be_are_named(given, message):
     with pytest.raises(ValueError, match=message):
-        choose(90, gpu=False, **given)
+        choose(90, 90, gpu=False, **given)
 
 
 @pytest.mark.parametrize("likelihood", ANCHORS)
@@ -25,7 +25,7 @@ def test_rates_are_the_anchors_at_their_steps_and_between_them_elsewhere(likelih
     short, long = ANCHORS[likelihood]
 
     def at(steps):
-        return recipe(likelihood, choose(60_000, gpu=False, steps=steps))
+        return recipe(likelihood, choose(60_000, 60_000, gpu=False, steps=steps))
 
     for anchor in (short, long):
         found = at(anchor.steps)
