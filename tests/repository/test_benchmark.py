@@ -599,7 +599,9 @@ def test_starts_of_the_orbit_are_trained_and_compared(benchmark, mnist_data, tmp
 def test_orbits_are_chosen_by_their_bound_and_judged_by_their_error(benchmark, tmp_path, monkeypatch, capsys):
     which = benchmark("which_orbit")
     words = ["--data", "moved", "--sizes", "312", "--orbits", "none", "rotation, local"]
-    monkeypatch.setattr(sys, "argv", ["which_orbit.py", *words, "--steps", "2", "--folder", str(tmp_path)])
+    monkeypatch.setattr(
+        sys, "argv", ["which_orbit.py", *words, "--steps", "2", "--test", "50", "--folder", str(tmp_path)]
+    )
     which.main()
     frame = pd.read_csv(tmp_path / "which_orbit.csv")
     assert set(frame.orbit) == {"none", "rotation, local"}

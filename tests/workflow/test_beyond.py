@@ -19,14 +19,11 @@ def test_every_model_is_planned_and_nothing_else_is_measured(bare: Workspace):
 
 def test_a_small_part_ends_in_picture_and_tables(bare: Workspace):
     config = load("beyond", ROOT / "config")
-    small = {"training": {"inducing": {"count": 5}, "optimiser": {"steps": 2, "batch": 20}}}
+    sizes = {"inducing": {"count": 5}, "optimiser": {"steps": 2, "batch": 20}, "evaluation": {"count": 1, "samples": 4}}
+    small = {"training": sizes}
     variants = dict.fromkeys(config.experiments["few_mnist"].variants) | dict.fromkeys(KEPT, small)
     few = {"seeds": [0], "variants": variants}
-    training = {
-        "compile": False,
-        "final_pass": {"samples": 4, "refit": False},
-        "evaluation": {"count": 1, "samples": 4},
-    }
+    training = {"compile": False, "final_pass": {"samples": 4, "refit": False}}
     content = {"tier": "mini", "base": "beyond", "runs": "build", "training": training}
     content["experiments"] = {**dict.fromkeys(config.experiments), "few_mnist": few}
     content["datasets"] = {name: {"train": 30, "test": 20} for name in config.datasets}

@@ -12,7 +12,8 @@ from orbitgp_paper.figures.looks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY,
 from orbitgp_paper.figures.style import TEXT_WIDTH, legend, not_measured, paper_style
 
 ROWS = {"test_error": "test error (%)", "test_class_nll": "test NLL (nats)"}
-TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
+#: leading digits of ticks, for long axes and for short ones
+DIGITS = (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)
 LOOKS = [
     Look(BLACK, "-", "o"),
     Look(VERMILION, (0, (6, 1.2, 1.2, 1.2)), "^"),
@@ -61,7 +62,16 @@ def _panel(ax: Axes, rows: pd.DataFrame, measure: str, looks: dict[str, Look]) -
         ax.errorbar(mean.index, mean, spread, **looks[str(label)].line, markersize=3.5, elinewidth=0.8, capsize=1.5)
     ax.set(xscale="log", yscale="log")
     sizes = sorted(rows["originals"].unique())
-    ax.set_xticks(sizes, [short(size) for size in sizes])
-    ax.set_yticks([tick for tick in TICKS if ax.get_ylim()[0] <= tick <= ax.get_ylim()[1]])
+    ax.set_xticks(sizes, [short(size) for size in sizes], rotation=60)
+    ax.set_yticks(_ticks(*ax.get_ylim()))
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
     ax.minorticks_off()
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Round numbers from ``low`` to ``high``, at least three where the finer digits have them."""
+    for digits in DIGITS:
+        every = [digit * 10.0**power for power in range(-4, 5) for digit in digits]
+        if len(ticks := [tick for tick in every if low <= tick <= high]) >= 3:
+            break
+    return ticks
