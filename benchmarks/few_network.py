@@ -1,17 +1,19 @@
 """
 A small convolutional network on few images: the other side of `few_*` in config/beyond.yaml.
 
-    python benchmarks/few_network.py --sizes 312 1250 5000    # half an hour on two cores
+    python benchmarks/few_network.py --sizes 312 1250 5000    # an hour on two cores
+    python benchmarks/few_network.py --read benchmarks/few_network.csv    # the page and the picture anew
 
 The training images are the same, and so is the network of benchmarks/instead.py: without augmentation, and with batches
 that are moved at random, by affine maps of three strengths of which held-out training images choose one. Digits that
-were turned, or shifted and scaled, are first moved so in the batches too. It writes benchmarks/few_network.csv and
-few_network.md.
+were turned, or shifted and scaled, are first moved so in the batches too. It writes benchmarks/few_network.csv, .md and
+.png. The picture has the processes of results/beyond beside the networks.
 """
 
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 import time
 from collections.abc import Callable
@@ -29,7 +31,23 @@ STRENGTHS = (0.25, 0.5, 1.0)
 # the largest angle in degrees, changes of scale, shears and shifts of half a side
 LARGEST = np.array([30, 0.2, 0.2, 0.2, 0.2, 0.1, 0.1])  # of strength 1
 OF_THE_DATA = {"turned": np.array([180, 0, 0, 0, 0, 0, 0]), "moved": np.array([0, 0.3, 0.3, 0, 0, 0.3, 0.3])}
-COLUMNS = {"error": 2, "nll": 3, "calibration_error": 1, "fit_s": 0}
+#: what a run calls what a network measures
+OF_RUNS = {
+    "test_error": "error",
+    "test_class_nll": "nll",
+    "test_calibration_error": "calibration_error",
+    "wall_s": "fit_s",
+}
+#: title, column and digits of a table
+MEASURES = {
+    "Test error, %": ("test_error", 2),
+    "Test NLL, nats": ("test_class_nll", 3),
+    "Calibration error, %": ("test_calibration_error", 1),
+    "Seconds: of the processes on an H200, ten trainings at a time; of the networks as above, with all strengths": (
+        "wall_s",
+        0,
+    ),
+}
 
 
 def mover(shape: tuple[int, int, int], strength: float, name: str) -> Callable[[np.ndarray, int], np.ndarray]:
@@ -73,6 +91,45 @@ def measure(name: str, count: int, seed: int, test: int | None) -> list[dict[str
     return rows
 
 
+def beside_processes(networks: pd.DataFrame, results: Path) -> pd.DataFrame:
+    """The networks and the runs of ``few_*`` in one frame, with the columns of the runs."""
+    from orbitgp_paper.runs.reading import read_runs
+
+    folders = sorted(file.parent for file in results.glob("runs/few_*/*/seed*/final.json"))
+    rows = networks.rename(
+        columns={"model": "label", "images": "originals"} | {old: new for new, old in OF_RUNS.items()}
+    )
+    rows["experiment"] = "few_" + rows["data"]
+    every = pd.concat([read_runs(folders).finals if folders else pd.DataFrame(), rows])
+    return every[every["experiment"].isin(rows["experiment"])]
+
+
+def table(every: pd.DataFrame, column: str, digits: int) -> str:
+    """A row for each data set and model, a column for each number of images; nothing where a seed is missing."""
+    from orbitgp_paper.analysis.formats import markdown_table
+
+    sizes, rows = sorted(every.originals.unique()), []
+    for (experiment, label), group in every.groupby(["experiment", "label"], sort=False):
+        values = [group.loc[group.originals == size, column].dropna() for size in sizes]
+        cells = [spread(found, digits) if len(found) == every.seed.nunique() else "" for found in values]
+        rows.append([str(experiment).removeprefix("few_"), str(label), *cells])
+    return markdown_table(["data", "model", *(f"{size:,}" for size in sizes)], rows, [False] * 2 + [True] * len(sizes))
+
+
+def page(networks: pd.DataFrame, every: pd.DataFrame) -> str:
+    """Markdown with the picture and a table for each measure."""
+    parts = [
+        "# Few images: networks beside Gaussian processes\n",
+        f"`python benchmarks/few_network.py {networks.command.iloc[0]}` trained the networks, on "
+        f"{networks.device.iloc[0]}. The processes are those of `config/beyond.yaml`. Columns are numbers of training "
+        f"images. Means of {networks.seed.nunique()} seeds ± their standard deviations; seeds share their images.\n",
+        "![Test error and NLL over the number of images](few_network.png)\n",
+    ]
+    for title, (column, digits) in MEASURES.items():
+        parts.append(f"## {title}\n\n{table(every, column, digits)}")
+    return "\n".join(parts)
+
+
 def main() -> None:
     """Reads the arguments and writes the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -80,26 +137,26 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[312, 1250, 5000, 20000, 60000], help="images")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--test", type=int, help="test images, instead of all")
+    parser.add_argument("--read", type=Path, help="what was measured before, instead of training")
+    parser.add_argument("--results", type=Path, default=HERE.parent / "results" / "beyond", help="of the processes")
     parser.add_argument("--folder", type=Path, default=HERE)
     given = parser.parse_args()
     from orbitgp.fitting.devices import describe
 
-    cells = [(name, size, seed) for size in given.sizes for name in given.data for seed in range(given.seeds)]
-    frame = pd.DataFrame([row for cell in cells for row in measure(*cell, given.test)])
-    write_text(given.folder / "few_network.csv", frame.to_csv(index=False, float_format="%.6g"))
-    lines = [
-        "# A small network on few images",
-        "",
-        f"`{' '.join(['python benchmarks/few_network.py', *sys.argv[1:]])}` on {describe()}. Means of {given.seeds} "
-        "seeds ± their standard deviations; seconds of all strengths that were tried.",
-        "",
-        "| data | images | model | test error, % | NLL | calibration error, % | fit, s |",
-        "| --- | ---: | --- | ---: | ---: | ---: | ---: |",
-    ]
-    for (name, size, model), group in frame.groupby(["data", "images", "model"], sort=False):
-        numbers = [spread(group[column], digits) for column, digits in COLUMNS.items()]
-        lines.append(f"| {name} | {size:,} | {model} | {' | '.join(numbers)} |")
-    write_text(given.folder / "few_network.md", "\n".join(lines) + "\n")
+    if given.read is None:
+        cells = [(name, size, seed) for size in given.sizes for name in given.data for seed in range(given.seeds)]
+        rows: list[dict[str, Any]] = []
+        for cell in cells:
+            rows += measure(*cell, given.test)
+            frame = pd.DataFrame(rows).assign(command=shlex.join(sys.argv[1:]), device=describe())
+            write_text(given.folder / "few_network.csv", frame.to_csv(index=False, float_format="%.6g"))
+    else:
+        frame = pd.read_csv(given.read)
+    from orbitgp_paper.figures.sizes import draw
+
+    every = beside_processes(frame, given.results)
+    draw(every).savefig(given.folder / "few_network.png", dpi=150)
+    write_text(given.folder / "few_network.md", page(frame, every))
 
 
 if __name__ == "__main__":

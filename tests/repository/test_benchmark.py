@@ -578,7 +578,14 @@ def test_a_network_on_few_images_takes_the_augmentation_that_held_out_images_cho
     frame = pd.read_csv(tmp_path / "few_network.csv")
     assert frame.model.tolist() == ["network", "network, augmented"] * 4
     assert (frame.strength[::2] == 0).all() and frame.strength[1:4:2].eq(1.0).all()
-    assert "| turned | 312 | network, augmented |" in (tmp_path / "few_network.md").read_text()
+    page = (tmp_path / "few_network.md").read_text()
+    assert "| turned | network, augmented |" in page and page.count("| mnist | RBF |") == 4
+    monkeypatch.setattr(few, "measure", None)
+    words = ["few_network.py", "--read", str(tmp_path / "few_network.csv"), "--folder", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", words)
+    (tmp_path / "few_network.png").unlink()
+    few.main()
+    assert (tmp_path / "few_network.md").read_text() == page and (tmp_path / "few_network.png").exists()
 
 
 def test_starts_of_the_orbit_are_trained_and_compared(benchmark, mnist_data, tmp_path, monkeypatch, capsys):
