@@ -29,6 +29,12 @@ def test_it_learns_digits_and_says_how_sure_it_is(classifier, digits):
     assert classifier.image_shape_ == (8, 8, 1) and classifier.model_.num_data == len(images)
 
 
+def test_images_that_are_there_twice_give_one_inducing_point(bars):
+    images, labels = (np.concatenate([part[:12]] * 2) for part in bars)
+    model = InvariantClassifier("none", steps=2).fit(images, labels)
+    assert model.sizes_.inducing == len(np.unique(images[:12], axis=0)) < 24
+
+
 def test_two_classes_of_words_in_colour_by_the_logistic_likelihood(bars):
     images, labels = bars
     model = InvariantClassifier("translation", **SMALL | {"inducing": 20}).fit(images[:60], labels[:60])
