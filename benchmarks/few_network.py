@@ -4,10 +4,10 @@ A small convolutional network on few images: the other side of `few_*` in config
     python benchmarks/few_network.py --sizes 312 1250 5000    # an hour on two cores
     python benchmarks/few_network.py --read benchmarks/few_network.csv    # the page and the picture anew
 
-The training images are the same, and so is the network of benchmarks/instead.py: without augmentation, and with batches
-that are moved at random, by affine maps of three strengths of which held-out training images choose one. Digits that
-were turned, or shifted and scaled, are first moved so in the batches too. It writes benchmarks/few_network.csv, .md and
-.png. The picture has the processes of results/beyond beside the networks.
+The training images are the same, and so is the network of benchmarks/instead.py: without augmentation, and with images
+that are moved at random in every epoch, by affine maps of three strengths of which held-out training images choose one.
+Digits that were turned, or shifted and scaled, are first moved so in every epoch too. It writes
+benchmarks/few_network.csv, .md and .png. The picture has the processes of results/beyond beside the networks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from instead import HERE, judge, network, spread, transformed
+from instead import HERE, judge, network, random_copies, spread
 
 from orbitgp.files import write_text
 
@@ -54,14 +54,14 @@ def mover(shape: tuple[int, int, int], strength: float, name: str) -> Callable[[
     """
     :param shape: (H, W, C) of the images.
     :param name: of the data, whose own movement comes first.
-    :return: moves each image of a batch at random, given a seed.
+    :return: moves each image at random, given a seed.
     """
     from orbitgp import orbits
 
     middle, own = np.array([0, 1, 1, 0, 0, 0, 0]), OF_THE_DATA.get(name)
     steps = [strength * LARGEST] if own is None else [own, strength * LARGEST]
     parts = [orbits.InterpretableAffine(shape, lower=middle - step, upper=middle + step) for step in steps]
-    return lambda images, seed: transformed(orbits.Composed(parts), images, 1, seed)
+    return random_copies(orbits.Composed(parts))
 
 
 def measure(name: str, count: int, seed: int, test: int | None) -> list[dict[str, Any]]:
@@ -81,7 +81,7 @@ def measure(name: str, count: int, seed: int, test: int | None) -> list[dict[str
         for strength in strengths:
             moved = mover(images.shape[1:], strength, name) if strength else lambda images, seed: images
             model = network(images, labels, moved, seed)
-            loss = model.evaluate(images[:held], labels[:held], batch_size=1000, verbose=0)
+            loss = model.test_on_batch(images[:held], labels[:held])
             found.append((loss, strength, model))
         _, strength, model = min(found, key=lambda row: row[:2])
         seconds = time.perf_counter() - start

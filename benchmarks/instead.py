@@ -49,22 +49,30 @@ def judge(probabilities: np.ndarray, labels: np.ndarray) -> tuple[dict[str, floa
     }, pd.DataFrame(calibration.reliability(probabilities, labels)._asdict())
 
 
-def transformed(orbit: Any, images: np.ndarray, copies: int, seed: int) -> np.ndarray:
+def random_copies(orbit: Any, copies: int = 1) -> Callable[[np.ndarray, int], np.ndarray]:
     """
-    :param images: [N, H, W, C]
-    :return: [copies · N, H, W, C]: for all images one draw each, then another, and so on.
+    :return: (images [N, H, W, C], seed) → [copies · N, H, W, C]: for all images one draw each, then another, and so on.
     """
-    rows = images.reshape(len(images), -1).astype(np.float32)
-    parts = [orbit.sample(rows[i : i + 500], copies, 1, [seed, i], "iid").numpy() for i in range(0, len(rows), 500)]
-    drawn = np.concatenate(parts)[:, :, 0].swapaxes(0, 1)
-    return np.clip(drawn, 0, 1).reshape(-1, *images.shape[1:])
+    import tensorflow as tf
+
+    @tf.function(autograph=False)
+    def sample(rows: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
+        return orbit.sample(rows, copies, 1, seed, "iid")[:, :, 0]
+
+    def moved(images: np.ndarray, seed: int) -> np.ndarray:
+        rows = tf.constant(images.reshape(len(images), -1), tf.float32)
+        parts = [sample(rows[i : i + 500], tf.constant([seed, i])) for i in range(0, len(images), 500)]
+        drawn = np.concatenate(parts).swapaxes(0, 1)
+        return np.clip(drawn, 0, 1).reshape(-1, *images.shape[1:])
+
+    return moved
 
 
 def network(images: np.ndarray, labels: np.ndarray, draws: Callable[[np.ndarray, int], np.ndarray], seed: int) -> Any:
     """
     Two layers of 3 × 3 convolutions and pooling, one of 128 units with dropout, trained by Adam.
 
-    :param draws: what a batch becomes, of images and a seed that differs from batch to batch.
+    :param draws: what the images of an epoch become, of images and a seed that differs from epoch to epoch.
     """
     import tf_keras as keras
 
@@ -86,9 +94,11 @@ def network(images: np.ndarray, labels: np.ndarray, draws: Callable[[np.ndarray,
     rng, held = np.random.default_rng(seed), len(images) // 10
     kept, best, weights, since = np.arange(held, len(images)), np.inf, model.get_weights(), 0
     while since < PATIENCE:
-        for rows in np.array_split(rng.permutation(kept), max(1, len(kept) // BATCH)):
-            model.train_on_batch(draws(images[rows], int(rng.integers(2**31))), labels[rows])
-        loss = model.evaluate(images[:held], labels[:held], batch_size=1000, verbose=0)
+        order = rng.permutation(kept)
+        moved = draws(images[order], int(rng.integers(2**31)))
+        for rows in np.array_split(np.arange(len(order)), max(1, len(order) // BATCH)):
+            model.train_on_batch(moved[rows], labels[order[rows]])
+        loss = model.test_on_batch(images[:held], labels[:held])
         best, weights, since = (loss, model.get_weights(), 0) if loss < best else (best, weights, since + 1)
     model.set_weights(weights)
     return model
@@ -116,7 +126,7 @@ def measure(given: argparse.Namespace, seed: int) -> tuple[pd.DataFrame, pd.Data
         return model
 
     def plain(copies: int) -> Any:
-        images = train.images if copies == 1 else transformed(invariant.orbit_, train.images, copies, seed)
+        images = train.images if copies == 1 else random_copies(invariant.orbit_, copies)(train.images, seed)
         labels = np.tile(train.labels, copies)
         return InvariantClassifier("none", time_budget=budget, **settings).fit(images, labels)
 
@@ -135,9 +145,7 @@ def measure(given: argparse.Namespace, seed: int) -> tuple[pd.DataFrame, pd.Data
     for copies in given.copies:
         note(f"GP, no orbit, each image {copies} times", partial(plain, copies), probabilities, copies * len(train))
 
-    def moved(images: np.ndarray, seed: int) -> np.ndarray:
-        return transformed(invariant.orbit_, images, 1, seed)
-
+    moved = random_copies(invariant.orbit_)
     for name, draws in (("network", lambda images, seed: images), ("network, transformed batches", moved)):
         note(
             name,

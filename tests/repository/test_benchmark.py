@@ -539,7 +539,7 @@ def test_what_else_one_could_do_with_an_orbit(benchmark, mnist_data, tmp_path, m
     assert (rows.nll > 0).all() and (tmp_path / "instead.png").stat().st_size > 0
     orbit = orbits.Rotation((28, 28, 1), alpha=1e-9)
     images = few.test.images[:3]
-    moved = instead.transformed(orbit, images, 2, seed=0)
+    moved = instead.random_copies(orbit, copies=2)(images, 0)
     np.testing.assert_allclose(moved, np.concatenate([images, images]), atol=1e-5)
 
 
@@ -553,7 +553,7 @@ def test_a_network_on_few_images_takes_the_augmentation_that_held_out_images_cho
         def __init__(self, moved_by: float):
             self.moved_by = moved_by
 
-        def evaluate(self, images, labels, **_):
+        def test_on_batch(self, images, labels):
             return 1 - self.moved_by
 
         def predict(self, images, **_):
