@@ -2,12 +2,12 @@
 A small convolutional network on few images: the other side of `few_*` in config/beyond.yaml.
 
     python benchmarks/few_network.py --sizes 312 1250 5000    # an hour on two cores
-    python benchmarks/few_network.py --read benchmarks/few_network.csv    # the page and the picture anew
 
 The training images are the same, and so is the network of benchmarks/instead.py: without augmentation, and with images
 that are moved at random in every epoch, by affine maps of three strengths of which held-out training images choose one.
 Digits that were turned, or shifted and scaled, are first moved so in every epoch too. It writes
-benchmarks/few_network.csv, .md and .png. The picture has the processes of results/beyond beside the networks.
+benchmarks/few_network.csv, .md and .png; the same command goes on where it was stopped. The picture has the processes
+of results/beyond beside the networks.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ import shlex
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from cells import measure_all
 from instead import HERE, judge, network, random_copies, spread
 
 from orbitgp.files import write_text
@@ -64,7 +66,7 @@ def mover(shape: tuple[int, int, int], strength: float, name: str) -> Callable[[
     return random_copies(orbits.Composed(parts))
 
 
-def measure(name: str, count: int, seed: int, test: int | None) -> list[dict[str, Any]]:
+def measure(name: str, count: int, seed: int, *, test: int | None) -> list[dict[str, Any]]:
     """Two rows: the network as it is, and with the augmentation of the strength that held-out images choose."""
     from orbitgp_paper.config import load
     from orbitgp_paper.experiments.images import make_dataset
@@ -137,21 +139,12 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[312, 1250, 5000, 20000, 60000], help="images")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--test", type=int, help="test images, instead of all")
-    parser.add_argument("--read", type=Path, help="what was measured before, instead of training")
     parser.add_argument("--results", type=Path, default=HERE.parent / "results" / "beyond", help="of the processes")
     parser.add_argument("--folder", type=Path, default=HERE)
     given = parser.parse_args()
-    from orbitgp.fitting.devices import describe
-
-    if given.read is None:
-        cells = [(name, size, seed) for size in given.sizes for name in given.data for seed in range(given.seeds)]
-        rows: list[dict[str, Any]] = []
-        for cell in cells:
-            rows += measure(*cell, given.test)
-            frame = pd.DataFrame(rows).assign(command=shlex.join(sys.argv[1:]), device=describe())
-            write_text(given.folder / "few_network.csv", frame.to_csv(index=False, float_format="%.6g"))
-    else:
-        frame = pd.read_csv(given.read)
+    cells = [(name, size, seed) for size in given.sizes for name in given.data for seed in range(given.seeds)]
+    file, command = given.folder / "few_network.csv", shlex.join(sys.argv[1:])
+    frame = measure_all(file, command, ["data", "images", "seed"], cells, partial(measure, test=given.test))
     from orbitgp_paper.figures.sizes import draw
 
     every = beside_processes(frame, given.results)

@@ -1,10 +1,11 @@
 """
 Which orbit? Does the one of the highest bound have the lowest error, over data sets and numbers of images?
 
-    python benchmarks/which_orbit.py    # an hour on two cores; writes benchmarks/which_orbit.csv, .md and .png
+    python benchmarks/which_orbit.py    # an hour on two cores; the same command goes on where it was stopped
 
 `orbitgp.compare` fits a classifier with each orbit. Data sets are those of `few_*` in config/beyond.yaml: digits as
-they are, turned by any angle, enlarged or shrunk and shifted, and clothes. Errors are those of the test images.
+they are, turned by any angle, enlarged or shrunk and shifted, and clothes. Errors are those of the test images. It
+writes benchmarks/which_orbit.csv, .md and .png.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ import argparse
 import shlex
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from cells import measure_all
 
 from orbitgp.files import write_text
 from orbitgp_paper.analysis.formats import markdown_table
@@ -49,7 +52,7 @@ MARKERS = "o^v<sPD*"
 
 
 def measure(
-    name: str, count: int, seed: int, orbits: list[str], test: int | None, settings: dict[str, int]
+    name: str, count: int, seed: int, *, orbits: list[str], test: int | None, settings: dict[str, int]
 ) -> list[dict[str, Any]]:
     """A row for each orbit: bound and error of its model."""
     from orbitgp import compare
@@ -85,7 +88,7 @@ def verdicts(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*CELL, "chosen", "chosen_error", "best", "best_error", "rank"])
 
 
-def report(frame: pd.DataFrame, command: str, device: str) -> str:
+def report(frame: pd.DataFrame) -> str:
     """How often the bound chooses well, then each data set."""
     found = verdicts(frame)
     regret, ranks = found.chosen_error - found.best_error, found["rank"]
@@ -108,8 +111,8 @@ def report(frame: pd.DataFrame, command: str, device: str) -> str:
         f"over orbits is between {_signed(ranks.min())} and {_signed(ranks.max())}; −1 says that a higher bound\n"
         "always goes with a lower error.\n\n"
         "![Error and bound by orbit](which_orbit.png)\n\n"
-        f"    {command}\n\n"
-        f"On {device}. {'One seed' if seeds == 1 else f'Means of {seeds} seeds'}.\n\n"
+        f"    python benchmarks/which_orbit.py {frame.command.iloc[0]}\n\n"
+        f"On {frame.device.iloc[0]}. {'One seed' if seeds == 1 else f'Means of {seeds} seeds'}.\n\n"
         f"{markdown_table(head, cells, [False, True, False, True, False, True, True])}\n"
         "Every orbit:\n\n"
         f"{markdown_table(all_head, all_cells, [False, True, False, True, True, True])}"
@@ -161,17 +164,13 @@ def main() -> None:
     parser.add_argument("--test", type=int, help="test images, instead of all")
     parser.add_argument("--folder", type=Path, default=HERE)
     given = parser.parse_args()
-    from orbitgp.fitting.devices import describe
-
     settings = {} if given.steps is None else {"steps": given.steps}
+    how = partial(measure, orbits=given.orbits, test=given.test, settings=settings)
     cells = [(name, count, seed) for count in given.sizes for name in given.data for seed in range(given.seeds)]
-    frame = pd.DataFrame()
-    for cell in cells:
-        frame = pd.concat([frame, pd.DataFrame(measure(*cell, given.orbits, given.test, settings))])
-        write_text(given.folder / "which_orbit.csv", frame.to_csv(index=False, float_format="%.7g"))
+    file, command = given.folder / "which_orbit.csv", shlex.join(sys.argv[1:])
+    frame = measure_all(file, command, [*CELL, "seed"], cells, how)
     draw(frame, given.folder / "which_orbit.png")
-    command = shlex.join(["python", "benchmarks/which_orbit.py", *sys.argv[1:]])
-    write_text(given.folder / "which_orbit.md", report(frame, command, describe()))
+    write_text(given.folder / "which_orbit.md", report(frame))
     sys.stdout.write((given.folder / "which_orbit.md").read_text())
 
 
