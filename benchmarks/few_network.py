@@ -95,9 +95,12 @@ def measure(name: str, count: int, seed: int, *, test: int | None) -> list[dict[
 
 def beside_processes(networks: pd.DataFrame, results: Path) -> pd.DataFrame:
     """The networks and the runs of ``few_*`` in one frame, with the columns of the runs."""
+    from orbitgp_paper.config import load
     from orbitgp_paper.runs.reading import read_runs
 
-    folders = sorted(file.parent for file in results.glob("runs/few_*/*/seed*/final.json"))
+    folders = [
+        run.folder(results) for run in load("beyond").all_runs() if (run.folder(results) / "final.json").exists()
+    ]
     rows = networks.rename(
         columns={"model": "label", "images": "originals"} | {old: new for new, old in OF_RUNS.items()}
     )
@@ -111,10 +114,11 @@ def table(every: pd.DataFrame, column: str, digits: int) -> str:
     from orbitgp_paper.analysis.formats import markdown_table
 
     sizes, rows = sorted(every.originals.unique()), []
-    for (experiment, label), group in every.groupby(["experiment", "label"], sort=False):
-        values = [group.loc[group.originals == size, column].dropna() for size in sizes]
-        cells = [spread(found, digits) if len(found) == every.seed.nunique() else "" for found in values]
-        rows.append([str(experiment).removeprefix("few_"), str(label), *cells])
+    for experiment, own in every.groupby("experiment", sort=False):
+        for label, group in own.groupby("label", sort=False):
+            values = [group.loc[group.originals == size, column].dropna() for size in sizes]
+            cells = [spread(found, digits) if len(found) == every.seed.nunique() else "" for found in values]
+            rows.append([str(experiment).removeprefix("few_"), str(label), *cells])
     return markdown_table(["data", "model", *(f"{size:,}" for size in sizes)], rows, [False] * 2 + [True] * len(sizes))
 
 
