@@ -20,7 +20,7 @@ EDITS = (
     ("mnist: {kind: mnist,", "mnist: {kind: mnist, folder: gone,", "datasets.mnist.folder = 'gone' is not there"),
 )
 TIERS = ("smok", "../../etc/passwd", "../smoke", "smoke/../smoke", "{tier}", "!!python/name:os.mkdir")
-KNOWN = "ablation, beyond, checks, cifar10, own, paper, quick, smoke, why"
+KNOWN = "ablation, beyond, checks, cifar10, own, paper, quick, smoke, sums, why"
 #: what is given on the command line, how the complaint begins, and how it goes on
 GIVEN = (
     *((f"tier={tier}", "tier is ", f"; config has {KNOWN}") for tier in TIERS),

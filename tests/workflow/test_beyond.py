@@ -1,5 +1,6 @@
-"""config/beyond.yaml: all of it can be planned, and a small part of it can be made, to its picture and tables."""
+"""config/beyond.yaml and sums.yaml: all can be planned, and a small part can be made, to its picture and tables."""
 
+import pytest
 import yaml
 from workspaces import ROOT, Workspace
 
@@ -9,12 +10,13 @@ from orbitgp_paper.runs.reading import read_runs
 KEPT = ("rbf_312", "learned_312", "more_312")
 
 
-def test_every_model_is_planned_and_nothing_else_is_measured(bare: Workspace):
-    jobs = bare.plan("--config", "tier=beyond", "runs=build")
-    assert {job.wildcards for job in jobs if job.rule == "figure"} == {"sizes"}
-    assert {job.rule for job in jobs} == {"dataset", "train_run", "table", "figure", "page", "all"}
+@pytest.mark.parametrize(("tier", "figures"), [("beyond", {"sizes"}), ("sums", set())])
+def test_every_model_is_planned_and_nothing_else_is_measured(bare: Workspace, tier: str, figures: set[str]):
+    jobs = bare.plan("--config", f"tier={tier}", "runs=build")
+    assert {job.wildcards for job in jobs if job.rule == "figure"} == figures
+    assert {job.rule for job in jobs} - {"figure"} == {"dataset", "train_run", "table", "page", "all"}
     trained = [job for job in jobs if job.rule == "train_run"]
-    assert len(trained) == len(load("beyond", ROOT / "config").all_runs())
+    assert len(trained) == len(load(tier, ROOT / "config").all_runs())
 
 
 def test_a_small_part_ends_in_picture_and_tables(bare: Workspace):

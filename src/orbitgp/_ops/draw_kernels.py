@@ -19,9 +19,6 @@ MatrixProduct = Callable[..., tf.Tensor]  #: as tf.matmul, of two matrices
 
 TOGETHER = 2**27  #: numbers in the largest matrix: few enough to fit into memory, and enough to keep a GPU busy
 
-#: values of a point below which products are of single precision: three passes cost more than they save
-THIN = 64
-
 
 class Listed(Protocol):
     """An orbit whose points can be listed, :class:`orbitgp.orbits.FiniteOrbit`."""
@@ -48,13 +45,12 @@ class DrawKernels:
         """
         :param base: k_g
         :param Z: [M, E]
-        :param product: multiplies the large matrices, if points have many values.
+        :param product: multiplies the large matrices.
         :param listed: finite orbits, one after the other, from draws to the points of g.
         """
         Z = tf.convert_to_tensor(Z)
+        self._base, self._product, self._listed = base, product, tuple(listed)
         self._count, self._length = Z.shape
-        self._base, self._listed = base, tuple(listed)
-        self._product = product if self._length >= THIN else tf.matmul
         self._factors = _exponential_factors(base)
         if self._factors:
             variance, lengthscales = _variance(self._factors), _lengthscales(self._factors, self._length)

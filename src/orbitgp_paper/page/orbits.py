@@ -37,15 +37,27 @@ def learned_orbits(runs: pd.DataFrame, fixed: Container[tuple[str, str]] = ()) -
     """
     :param runs: the table of all runs, with a column ``orbit.…`` for each parameter; blank where a run has none.
     :param fixed: experiment and variant of models whose orbit is not learned.
-    :return: one entry a model that learns any, in the table's order. Numbers are means over seeds.
+    :return: one entry a model that learns any, in the table's order. Numbers are means over seeds. Models of one label
+        that differ in their number of training images have it in their label.
     """
     found = []
+    sizes = runs.groupby(["experiment", "label"])["train_size"].nunique()
     for (experiment, variant), group in runs.groupby(["experiment", "variant"], sort=False):
         names = [name for name in group if str(name).startswith("orbit.") and group[name].notna().any()]
-        means = {str(name).removeprefix("orbit."): float(group[name].mean()) for name in names}
+        means = _upright(group[names].rename(columns=lambda name: str(name).removeprefix("orbit."))).mean().to_dict()
         if means and (experiment, variant) not in fixed:
-            found.append(Orbit(str(experiment), str(group["label"].iloc[0]), list(_ranges(means))))
+            label, size = group[["label", "train_size"]].iloc[0]
+            several = sizes[experiment, label] > 1
+            found.append(Orbit(str(experiment), f"{label}, {size:,} images" if several else label, [*_ranges(means)]))
     return found
+
+
+def _upright(ends: pd.DataFrame) -> pd.DataFrame:
+    """The lesser end first: a range may end up turned round, in some seeds, which says the same."""
+    for lower in [name for name in ends if name.startswith("lower.")]:
+        pair = [lower, lower.replace("lower.", "upper.", 1)]
+        ends[pair] = np.sort(ends[pair], axis=1)
+    return ends
 
 
 def _ranges(means: dict[str, float]) -> Iterator[tuple[str, str]]:

@@ -75,7 +75,7 @@ def test_paper_size_is_the_papers():
 
 
 def test_sums_have_as_many_inducing_points_as_the_whole_image_beside_them():
-    config = load("beyond", CONFIG)
+    config = load("sums", CONFIG)
     patches, whole = (config.spec(Run("sums", variant, 0)) for variant in ("patches", "image"))
     assert patches.inducing_points == whole.inducing_points == whole.inducing.count == 2200
     assert patches.orbit == whole.orbit
@@ -99,7 +99,7 @@ def test_components_that_cannot_be_are_refused(components, words):
         parse(content, "a test")
 
 
-@pytest.mark.parametrize("tier", ["paper", "ablation"])
+@pytest.mark.parametrize("tier", ["paper", "ablation", "beyond"])
 def test_shipped_runs_are_those_of_the_file(tier):
     config = load(tier, CONFIG)
     runs = config.all_runs()
@@ -115,7 +115,7 @@ def test_schema_for_editors_is_that_of_the_models_describes_every_key_and_has_no
     schema = configuration.json_schema()
     stored = json.loads((CONFIG / "schema.json").read_text(encoding="utf-8"))
     assert stored == schema, "python -m orbitgp_paper.config > config/schema.json"
-    for tier in (*TIERS, "ablation", "beyond", "checks", "cifar10", "why"):
+    for tier in (*TIERS, "ablation", "beyond", "checks", "cifar10", "sums", "why"):
         assert (CONFIG / f"{tier}.yaml").read_text().startswith("# yaml-language-server: $schema=schema.json\n")
     for name, block in schema["$defs"].items():
         assert block["additionalProperties"] is False, name
