@@ -6,7 +6,7 @@ an invariance and for a small convolutional network.
     python benchmarks/instead.py --train 60000 --page instead_gpu    # on a GPU
 
 The invariant model learns affine maps. Then its draws enlarge the images of the plain model, which trains for as long
-as the invariant one did, and every batch of the network has fresh ones. The network stops where its loss on a tenth of
+as the invariant one did, and every epoch of the network has fresh ones. The network stops where its loss on a tenth of
 the training images is least. It writes benchmarks/instead.csv, instead_bins.csv, instead.md and instead.png, or the
 same by the name of the page. Error and probabilities are those of MNIST's 10,000 test images.
 """
