@@ -27,10 +27,10 @@ def measure_all(
     from orbitgp.fitting.devices import describe
 
     found = pd.read_csv(file) if file.exists() else pd.DataFrame(columns=["command"])
-    found = found[found["command"] == command]
+    found = found[found["command"].fillna("") == command].assign(command=command)  # pandas reads "" as a missing value
     for cell in cells:
         if not len(found) or cell not in set(found[columns].itertuples(index=False, name=None)):
             rows = pd.DataFrame(measure(*cell)).assign(command=command, device=describe())
-            found = pd.concat([found, rows]) if len(found) else rows
+            found = pd.concat([found, rows], ignore_index=True) if len(found) else rows
             write_text(file, found.to_csv(index=False, float_format="%.7g"))
     return found

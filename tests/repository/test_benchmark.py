@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 import tensorflow as tf
 
-from orbitgp import orbits
+from orbitgp import InvariantClassifier, orbits
 from orbitgp.inducing import BasePoints
 from orbitgp.kernels import Invariant
 from orbitgp.likelihoods import polya_gamma_bound
@@ -401,6 +401,49 @@ def test_the_estimator_is_measured(benchmark, mnist_data, tmp_path, monkeypatch)
     estimator.main()
     assert "| gaussian | none | " in (tmp_path / "estimator.md").read_text()
     assert (tmp_path / "estimator.png").stat().st_size > 0
+
+
+@pytest.mark.parametrize("command", ["", "--sizes 3"])
+def test_cells_that_a_file_has_from_the_same_command_are_not_measured_again(benchmark, tmp_path, command):
+    measured, file = [], tmp_path / "cells.csv"
+
+    def measure(number: int) -> list[dict[str, float]]:
+        if number == 3:
+            raise KeyboardInterrupt
+        measured.append(number)
+        return [{"number": number, "square": number**2}]
+
+    measure_all = benchmark("cells").measure_all
+    with pytest.raises(KeyboardInterrupt):
+        measure_all(file, command, ["number"], [(1,), (2,), (3,)], measure)
+    frame = measure_all(file, command, ["number"], [(1,), (2,), (4,)], measure)
+    assert measured == [1, 2, 4] and list(frame.square) == [1, 4, 16] and list(frame.index) == [0, 1, 2]
+    assert set(frame.command) == {command}
+    measure_all(file, "another", ["number"], [(1,)], measure)
+    assert measured == [1, 2, 4, 1]
+
+
+@few_steps
+def test_the_concentration_of_dirichlet_labels_is_chosen_by_held_out_images(
+    benchmark, mnist_data, tmp_path, monkeypatch, capsys
+):
+    concentration = benchmark("concentration")
+    few = type(mnist_data)("few", mnist_data.train.take(range(150)), mnist_data.test.take(range(50)))
+    monkeypatch.setattr("orbitgp.datasets.mnist", lambda: few)
+    words = ["--train", "60", "--values", "0.1", "0.001", "--judged", "50", "--steps", "2", "--folder", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", ["concentration.py", *words])
+    concentration.main()
+    frame = pd.read_csv(tmp_path / "concentration.csv")
+    chosen = frame.loc[frame.held_out_nll.idxmin()]
+    assert f"choose ε = {chosen.concentration:g}:" in capsys.readouterr().out
+    assert (tmp_path / "concentration.png").stat().st_size > 0
+    # the model's own numbers, from its probabilities at the images that it was not trained on
+    model = InvariantClassifier(likelihood="dirichlet", steps=2, verbose=False).fit(
+        few.train.images[:60], few.train.labels[:60]
+    )  # which has 0.001
+    row = frame[frame.concentration == 0.001].iloc[0]
+    assert row.held_out_error == pytest.approx(100 * (1 - model.score(few.train.images[100:], few.train.labels[100:])))
+    assert row.test_error == pytest.approx(100 * (1 - model.score(few.test.images, few.test.labels)))
 
 
 def test_the_slack_of_a_bound_is_positive_and_the_softmax_has_no_centre(benchmark):

@@ -63,8 +63,8 @@ CAPTIONS = {
     "sizes": Caption(
         "Few data: error and probabilities by the number of training images",
         "Digits as they are (mnist), turned by any angle (turned), enlarged or shrunk and shifted (moved), and clothes "
-        "(fashion). Means over seeds, with bars of one standard deviation. All seeds have the same training images, the "
-        "first ones: bars show what training varies, not what other images would.",
+        "(fashion). Means over seeds, with bars of one standard deviation. All seeds have the same training images, "
+        "the first ones: bars show what training varies, not what other images would.",
         "",
         ("few_mnist", "few_turned", "few_moved", "few_fashion"),
     ),

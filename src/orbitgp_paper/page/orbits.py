@@ -41,21 +41,22 @@ def learned_orbits(runs: pd.DataFrame, fixed: Container[tuple[str, str]] = ()) -
         that differ in their number of training images have it in their label.
     """
     found = []
-    sizes = runs.groupby(["experiment", "label"])["train_size"].nunique()
+    sizes = runs.groupby(["experiment", "label"])["train_size"].transform("nunique")
     for (experiment, variant), group in runs.groupby(["experiment", "variant"], sort=False):
         names = [name for name in group if str(name).startswith("orbit.") and group[name].notna().any()]
-        means = _upright(group[names].rename(columns=lambda name: str(name).removeprefix("orbit."))).mean().to_dict()
+        ends = _upright(group[names].rename(columns=lambda name: str(name).removeprefix("orbit.")))
+        means = {str(name): float(ends[name].mean()) for name in ends}
         if means and (experiment, variant) not in fixed:
             label, size = group[["label", "train_size"]].iloc[0]
-            several = sizes[experiment, label] > 1
+            several = sizes[group.index[0]] > 1
             found.append(Orbit(str(experiment), f"{label}, {size:,} images" if several else label, [*_ranges(means)]))
     return found
 
 
 def _upright(ends: pd.DataFrame) -> pd.DataFrame:
     """The lesser end first: a range may end up turned round, in some seeds, which says the same."""
-    for lower in [name for name in ends if name.startswith("lower.")]:
-        pair = [lower, lower.replace("lower.", "upper.", 1)]
+    for own in [str(name).removeprefix("lower.") for name in ends if str(name).startswith("lower.")]:
+        pair = [f"lower.{own}", f"upper.{own}"]
         ends[pair] = np.sort(ends[pair], axis=1)
     return ends
 

@@ -33,5 +33,5 @@ def test_means_over_seeds_of_what_was_learned_and_nothing_else():
 
 def test_models_of_one_label_are_told_apart_by_their_number_of_images():
     few = RUNS[RUNS["variant"] == "affine"].assign(variant="few", train_size=1250)
-    labels = [orbit.label for orbit in learned_orbits(pd.concat([RUNS, few]))]
+    labels = [orbit.label for orbit in learned_orbits(pd.concat([RUNS, few], ignore_index=True))]
     assert labels == ["rotation", "affine, 100 images", "local", "fixed", "affine, 1,250 images"]
