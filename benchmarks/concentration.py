@@ -27,6 +27,7 @@ from orbitgp_paper.analysis.formats import markdown_table
 
 HERE = Path(__file__).resolve().parent
 HELD_OUT = 10_000
+VALUES = (0.01, 0.003, 0.001, 3e-4, 1e-4, 3e-5, 1e-5)
 MEASURES = {"error": "error, %", "nll": "NLL", "calibration": "calibration error, %"}
 PARTS = {"held_out": "held-out images", "test": "test images"}
 
@@ -107,7 +108,7 @@ def main() -> None:
     """Reads the arguments and writes table, page and picture."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--train", type=int, default=3000, help="images to train on, the first of MNIST")
-    parser.add_argument("--values", type=float, nargs="+", default=[0.01, 0.003, 0.001, 0.0003, 0.0001])
+    parser.add_argument("--values", type=float, nargs="+", default=VALUES)
     parser.add_argument("--judged", type=int, default=HELD_OUT, help="held-out images, and test images")
     parser.add_argument("--steps", type=int, help="instead of those that the estimator chooses")
     parser.add_argument("--page", default="concentration", help="what the written files are called")

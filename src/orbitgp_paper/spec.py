@@ -335,7 +335,7 @@ class DirichletLikelihood(Block):
     """Gaussian noise on labels of any number of classes, transformed as for Dirichlet probabilities."""
 
     kind: Literal["dirichlet"]
-    concentration: float = Field(0.001, ge=1e-6, le=1, description="Added to the zeros and ones of one-hot labels.")
+    concentration: float = Field(1e-4, ge=1e-6, le=1, description="Added to the zeros and ones of one-hot labels.")
 
 
 Likelihood = Annotated[

@@ -430,7 +430,7 @@ def test_the_concentration_of_dirichlet_labels_is_chosen_by_held_out_images(
     concentration = benchmark("concentration")
     few = type(mnist_data)("few", mnist_data.train.take(range(150)), mnist_data.test.take(range(50)))
     monkeypatch.setattr("orbitgp.datasets.mnist", lambda: few)
-    words = ["--train", "60", "--values", "0.1", "0.001", "--judged", "50", "--steps", "2", "--folder", str(tmp_path)]
+    words = ["--train", "60", "--values", "0.1", "0.0001", "--judged", "50", "--steps", "2", "--folder", str(tmp_path)]
     monkeypatch.setattr(sys, "argv", ["concentration.py", *words])
     concentration.main()
     frame = pd.read_csv(tmp_path / "concentration.csv")
@@ -440,8 +440,8 @@ def test_the_concentration_of_dirichlet_labels_is_chosen_by_held_out_images(
     # the model's own numbers, from its probabilities at the images that it was not trained on
     model = InvariantClassifier(likelihood="dirichlet", steps=2, verbose=False).fit(
         few.train.images[:60], few.train.labels[:60]
-    )  # which has 0.001
-    row = frame[frame.concentration == 0.001].iloc[0]
+    )  # which has 0.0001
+    row = frame[frame.concentration == 0.0001].iloc[0]
     assert row.held_out_error == pytest.approx(100 * (1 - model.score(few.train.images[100:], few.train.labels[100:])))
     assert row.test_error == pytest.approx(100 * (1 - model.score(few.test.images, few.test.labels)))
 
