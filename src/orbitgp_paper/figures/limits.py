@@ -93,8 +93,8 @@ def log_ticks(low: float, high: float) -> list[float]:
         inside = [tick for tick in ticks if low <= tick <= high]
         if len(inside) >= (2 if digits == [1] and (low < PLAIN[0] or high > PLAIN[1]) else 3):
             return inside[:: -(-len(inside) // 7)]
-    between = MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
-    return [float(f"{tick:.6g}") for tick in between if low <= tick <= high]
+    between = [float(f"{tick:.6g}") for tick in MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)]
+    return [tick for tick in between if low <= tick <= high]
 
 
 def plain(value: float) -> str:
