@@ -50,7 +50,7 @@ def test_digits_in_a_few_lines(mnist_data, printed_by):
     none, affine = measured.loc["none"], measured.loc["affine"]
     assert f"test error {affine.error:.2f} %, log evidence at least {affine.evidence:,.0f} nats" in README
     text = " ".join(README.split())
-    assert f"This takes {affine.fit_s:.0f} s on two cores." in text
+    assert f"The fit took {affine.fit_s:.0f} s on two quiet cores." in text
     lower = f"the error is {none.error:.2f} %, and the evidence is {affine.evidence - none.evidence:,.0f} nats lower"
     assert lower in text
 
