@@ -31,8 +31,8 @@ class DirichletLabels(ClassLikelihood):
         """
         :param classes: K, at least two.
         :param concentration: ε > 0. The smaller, the further apart are the targets of the label and of the rest. Too
-            large an ε makes predictions underconfident, too small a one overconfident. Held-out digits chose the
-            default (``benchmarks/concentration.md``).
+            large an ε makes predictions underconfident, and too small a one raises their NLL as well. Held-out digits
+            chose the default (``benchmarks/concentration.md``).
         """
         super().__init__(classes)
         self._concentration = checks.number("concentration", concentration, least=1e-6)

@@ -4,8 +4,9 @@ import pytest
 
 from orbitgp_paper.analysis.claims import VERDICTS
 from orbitgp_paper.analysis.formats import read_table
+from orbitgp_paper.config import load
 from orbitgp_paper.figures.captions import CAPTIONS, caption_of
-from orbitgp_paper.page.content import WORST_FIRST, duration
+from orbitgp_paper.page.content import WORST_FIRST, duration, gather
 
 
 def test_every_table_figure_and_claim_of_the_paper_is_there_once(paper, root):
@@ -59,3 +60,10 @@ def test_a_figure_of_ones_own_is_described_by_its_module(monkeypatch):
 
     monkeypatch.setattr(module, "__doc__", "Shapes: test error\nand bound during training.")
     assert caption_of("limits") == ("Shapes", "Test error and bound during training.", "", ("limits",))
+
+
+def test_a_headline_says_how_many_images_there_were_if_models_differ_in_it(root):
+    folder = root / "results" / "beyond" / "tables"
+    headline = gather(load("beyond", root / "config"), [folder / "few_mnist.csv"]).headline
+    assert headline.head == ["model", "error, %", "bound, nats", "training images"]
+    assert {row[-1] for row in headline.rows if row[0] == "learned"} == {"312", "1,250", "5,000", "20,000", "60,000"}
