@@ -12,6 +12,12 @@ from orbitgp._ops.triangular import inverse_triangle, lower_half
 from orbitgp.models import InvariantSVGP, Quadratic
 from orbitgp.optimizers.recipe import NATURAL_SCALES
 
+#: standard deviations of q, in those of the prior, that noise may reach and from which they are brought back
+FAR = 3.0
+
+#: products with T Tᵀ that find the largest variance: along one of nine times the others they are 6,561 times as large
+POWERS = 4
+
 
 class NaturalPosterior(Module):
     """
@@ -25,6 +31,11 @@ class NaturalPosterior(Module):
     To first order in ρ, Λ moves by the natural gradient, ρ (I + A − Λ), and it has the same fixed point. If an
     eigenvalue of X could be beyond 1, ρ is shortened, so that T stays invertible whatever A is. This is rare: it
     happens when a batch has a direction that none before had, and a few steps make up for it.
+
+    Where noise is many times Λ, X is 1 along a direction as often as −1, and log Λ walks at random: nothing brings back
+    an eigenvalue that has walked off, and with it bounds of −10⁷ nats a step. But A is positive but for noise, so
+    Λ ⪰ I: no variance should be beyond the prior's, 1. Along the largest, s, of the unit vector e in T Tᵀ, X therefore
+    has min(2 − 6/√s, 1) e eᵀ more wherever s is beyond 3², and s stays below some 40.
 
     The mean moves by ρ C⁻¹ ∇_m. C = Λ would be the natural gradient. But in directions in which draws differ and their
     averages do not, Λ is small and the noise of ∇_m is not: under wide orbits such steps diverge. C is instead a
@@ -91,7 +102,8 @@ class NaturalPosterior(Module):
         # ‖X⁴‖ by Frobenius' norm, which no eigenvalue's fourth power is beyond
         fourth = tf.norm(tf.matmul(square, square), axis=[2, 3])
         shorter = tf.minimum(tf.reduce_min(fourth**-0.25, axis=0), 1.0)  # [Q]
-        P = shorter[:, None, None] * lower_half(X)
+        X = shorter[:, None, None] * X + tf.stack([_far_beyond_prior(roots[0]), tf.zeros_like(X[1])])
+        P = lower_half(X)
         moved = tf.matmul(P, roots)
         roots = roots - moved + 0.5 * tf.matmul(P, moved)
         scale = roots[1 if self._scale == "ceiling" else 0]
@@ -105,6 +117,21 @@ class NaturalPosterior(Module):
         root = self._model.q_sqrt
         assert root.transform is not None
         root.unconstrained_variable.assign(root.transform.inverse(tf.linalg.cholesky(self.covariance())))
+
+
+def _far_beyond_prior(root: tf.Tensor) -> tf.Tensor:
+    """
+    What brings the largest variance back towards the prior's.
+
+    :param root: [Q, M, M] T
+    :return: [Q, M, M] min(2 − 6/√s, 1) e eᵀ for the largest eigenvalue s of T Tᵀ and its vector e; zero if s ≤ 9. Both
+        are found by products alone. They are exact enough where s is well above the others, which is when they matter.
+    """
+    e = tf.ones_like(root[:, :, :1])
+    for _ in range(POWERS):
+        e = tf.math.l2_normalize(tf.matmul(root, tf.matmul(root, e, transpose_a=True)), axis=1)
+    largest = tf.norm(tf.matmul(root, e, transpose_a=True), axis=1, keepdims=True)  # √s
+    return tf.clip_by_value(2 - 2 * FAR / largest, 0.0, 1.0) * e * tf.linalg.matrix_transpose(e)
 
 
 def inverse_root(precision: TensorType) -> tf.Tensor:

@@ -193,6 +193,27 @@ def test_the_covariance_stays_positive_whatever_the_batch_says(make_model):
     assert naive  # a plain step would have left the cone
 
 
+@pytest.mark.parametrize("covariance", ["shared", "per_output"])
+def test_noise_of_many_times_the_precision_does_not_let_a_variance_walk_off(covariance, make_model):
+    """Batches whose mean is Λ = 4 I and whose noise is 30 times that; without a way back, variances pass 10¹⁰."""
+    rng, posterior, M = np.random.default_rng(0), NaturalPosterior(make_model(covariance=covariance)), 6
+    outputs, largest, middle = len(posterior.roots[0]), [], []
+    nothing = tf.constant(0.0, tf.float64)
+
+    @tf.function
+    def step(precision):
+        posterior.step(Quadratic(nothing * posterior.mean, precision, nothing, tf.abs(precision)), 0.01)
+        return tf.linalg.eigvalsh(posterior.covariance())
+
+    for _ in range(1000):
+        noise = rng.standard_normal((outputs, M, M))
+        variances = step(tf.constant(3 * np.eye(M) + 120 * (noise + np.swapaxes(noise, 1, 2)) / np.sqrt(2 * M)))
+        largest.append(np.max(variances))
+        middle.append(np.median(variances))
+    assert 9 < max(largest) < 50
+    assert 0.1 < np.median(middle) * 4 < 2
+
+
 @pytest.mark.parametrize(("rho", "steps"), [(1.0, 60), (0.4, 120)])
 def test_steps_on_one_quadratic_lead_to_its_best_q(rho, steps, make_model, regression):
     model = make_model()
