@@ -5,7 +5,7 @@ PYTHON = python3 python3.12 python3.11 python3.10
 
 BIN := .venv/bin
 
-# Which size `make run` makes: smoke (minutes), quick (7 to 10 minutes on two cores) or paper (on a GPU).
+# Which size `make run` makes: smoke (minutes), quick (9 to 10 minutes on two cores) or paper (on a GPU).
 TIER = quick
 
 # CUDA's libraries, where there is a GPU that could use them and nowhere else: they are gigabytes.
