@@ -1,8 +1,9 @@
 """
 The code of README and of docs/library.md is run as it stands there, with fewer steps; that of the quickstart is
-README's. README's numbers are those of files.
+README's. README's numbers and the docs' tables are those of files.
 """
 
+import json
 import re
 from pathlib import Path
 
@@ -50,7 +51,7 @@ def test_digits_in_a_few_lines(mnist_data, printed_by):
     none, affine = measured.loc["none"], measured.loc["affine"]
     assert f"test error {affine.error:.2f} %, log evidence at least {affine.evidence:,.0f} nats" in README
     text = " ".join(README.split())
-    assert f"The fit took {affine.fit_s:.0f} s on two quiet cores." in text
+    assert f"The fit took {affine.fit_s:.0f} s on two cores." in text
     lower = f"the error is {none.error:.2f} %, and the evidence is {affine.evidence - none.evidence:,.0f} nats lower"
     assert lower in text
 
@@ -122,3 +123,19 @@ def test_the_numbers_are_those_of_the_files_beside_them():
     verdicts = pd.read_csv(ROOT / "results/paper/claims.csv").verdict.value_counts()
     counts = "of {n}, {holds} hold, {exceeds} exceed, {tie} tie and {fails} fail"
     assert counts.format(n=verdicts.sum(), **verdicts) in " ".join(README.split())
+
+
+def test_tables_of_the_docs_are_those_of_the_files_beside_them():
+    measured = pd.read_csv(ROOT / "benchmarks" / "estimator_gpu.csv").query("orbit == 'affine'")
+    for row in measured.itertuples():
+        said = re.search(rf"^\| `\"{row.likelihood}\"` \|.*$", LIBRARY, flags=re.M)[0]
+        assert said.endswith(f"| {row.error:.2f} | {row.nll:.3f} | {row.calibration_error:.1f} |")
+    page = (ROOT / "docs" / "sums.md").read_text(encoding="utf-8")
+    errors = []
+    for folder in sorted((ROOT / "results" / "sums" / "runs" / "sums" / "patches").iterdir()):
+        final = json.loads((folder / "final.json").read_text(encoding="utf-8"))
+        numbers = [final[name] for name in ("test_error", "test_class_nll", "test_calibration_error", "elbo")]
+        assert "| {} | {:.2f} | {:.3f} | {:.2f} | {:,.0f} |".format(final["seed"], *numbers) in page
+        errors.append(final["test_error"])
+    assert f"{np.mean(errors):.2f} ± {np.std(errors, ddof=1):.2f} % on MNIST" in " ".join(page.split())
+    assert len(errors) == 3
