@@ -193,6 +193,23 @@ def test_the_covariance_stays_positive_whatever_the_batch_says(make_model):
     assert naive  # a plain step would have left the cone
 
 
+@pytest.mark.parametrize("largest", [1.0, 8.9, 16.0, 100.0])
+def test_only_a_variance_far_beyond_the_prior_is_brought_back(largest, make_model):
+    """On a batch whose best Λ is the present one, the step is that of min(2 − 6/√s, 1) e eᵀ alone."""
+    rng, posterior = np.random.default_rng(0), NaturalPosterior(make_model())
+    e = rng.standard_normal(6) / 3
+    root = np.linalg.cholesky(0.5 * np.eye(6) + (largest - 0.5) * np.outer(e, e) / (e @ e))
+    posterior.roots.assign(np.stack([root, root])[:, None])
+    precision = tf.constant(np.linalg.inv(root.T @ root) - np.eye(6))[None]
+    zero = tf.zeros([6, 2], tf.float64)
+    posterior.step(Quadratic(zero, precision, tf.constant(0.0, tf.float64), precision), 0.1)
+    share = min(max(0, 2 - 6 / np.sqrt(largest)), 1)
+    X = share * np.outer(e, e) / (e @ e)
+    P = np.tril(X, -1) + 0.5 * np.diag(np.diag(X))
+    np.testing.assert_allclose(posterior.roots[0, 0], (np.eye(6) - P + 0.5 * P @ P) @ root, atol=1e-3 * share + 1e-10)
+    assert (np.linalg.eigvalsh(posterior.covariance()[0]).max() < 0.9 * largest) == (share > 0)
+
+
 @pytest.mark.parametrize("covariance", ["shared", "per_output"])
 def test_noise_of_many_times_the_precision_does_not_let_a_variance_walk_off(covariance, make_model):
     """Batches whose mean is Λ = 4 I and whose noise is 30 times that; without a way back, variances pass 10¹⁰."""
