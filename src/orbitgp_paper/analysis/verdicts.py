@@ -25,7 +25,7 @@ class Look(NamedTuple):
 
 LOOKS = {
     "holds": Look("🟢", "#1a7f37", "hold", "as it says; where there are several seeds, beyond noise"),
-    "exceeds": Look("🔵", "#0969da", "exceed", "better than it says can be done"),
+    "exceeds": Look("🔵", "#0969da", "exceed", "better than it says"),
     "tie": Look("🟡", "#9a6700", "tie", "the difference is within noise: Welch's t, p > 0.05"),
     "fails": Look("🔴", "#cf222e", "fail", "not as it says"),
     "not measured": Look("⚪", "#6e7781", "not measured", "this size has not run it"),
