@@ -32,10 +32,10 @@ class NaturalPosterior(Module):
     eigenvalue of X could be beyond 1, ρ is shortened, so that T stays invertible whatever A is. This is rare: it
     happens when a batch has a direction that none before had, and a few steps make up for it.
 
-    Where noise is many times Λ, X is 1 along a direction as often as −1, and log Λ walks at random: nothing brings back
-    an eigenvalue that has walked off, and with it bounds of −10⁷ nats a step. But A is positive but for noise, so
-    Λ ⪰ I: no variance should be beyond the prior's, 1. Along the largest, s, of the unit vector e in T Tᵀ, X therefore
-    has min(2 − 6/√s, 1) e eᵀ more wherever s is beyond 3², and s stays below some 40.
+    Where noise is many times Λ, X is 1 along a direction as often as −1, and log Λ walks at random. Nothing brings back
+    an eigenvalue that has walked off, and single steps then have bounds of −10⁷ nats. But A is positive but for noise,
+    so Λ ⪰ I: no variance should be beyond the prior's, 1. Where the largest, s, is beyond 3², X therefore has
+    min(2 − 6/√s, 1) e eᵀ more, e being the unit vector of s in T Tᵀ. So s stays below some 40.
 
     The mean moves by ρ C⁻¹ ∇_m. C = Λ would be the natural gradient. But in directions in which draws differ and their
     averages do not, Λ is small and the noise of ∇_m is not: under wide orbits such steps diverge. C is instead a
