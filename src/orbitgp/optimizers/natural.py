@@ -12,7 +12,7 @@ from orbitgp._ops.triangular import inverse_triangle, lower_half
 from orbitgp.models import InvariantSVGP, Quadratic
 from orbitgp.optimizers.recipe import NATURAL_SCALES
 
-#: standard deviations of q, in those of the prior, that noise may reach and from which they are brought back
+#: a standard deviation of q is brought back where it is beyond so many times the prior's
 FAR = 3.0
 
 #: products with T Tᵀ that find the largest variance: along one of nine times the others they are 6,561 times as large
@@ -33,8 +33,8 @@ class NaturalPosterior(Module):
     happens when a batch has a direction that none before had, and a few steps make up for it.
 
     Where noise is many times Λ, X is 1 along a direction as often as −1, and log Λ walks at random. Nothing brings back
-    an eigenvalue that has walked off, and single steps then have bounds of −10⁷ nats. But A is positive but for noise,
-    so Λ ⪰ I: no variance should be beyond the prior's, 1. Where the largest, s, is beyond 3², X therefore has
+    an eigenvalue that has walked off, and the bounds of single steps go with it. But A is positive but for noise, so
+    Λ ⪰ I: no variance should be beyond the prior's, 1. Where the largest, s, is beyond 3², X therefore has
     min(2 − 6/√s, 1) e eᵀ more, e being the unit vector of s in T Tᵀ. So s stays below some 40.
 
     The mean moves by ρ C⁻¹ ∇_m. C = Λ would be the natural gradient. But in directions in which draws differ and their

@@ -212,7 +212,7 @@ def test_only_a_variance_far_beyond_the_prior_is_brought_back(largest, make_mode
 
 @pytest.mark.parametrize("covariance", ["shared", "per_output"])
 def test_noise_of_many_times_the_precision_does_not_let_a_variance_walk_off(covariance, make_model):
-    """Batches whose mean is Λ = 4 I and whose noise is 30 times that; without a way back, variances pass 10¹⁰."""
+    """Batches of mean Λ = 4 I, with noise 30 times that; without a way back, variances grow on and on."""
     rng, posterior, M = np.random.default_rng(0), NaturalPosterior(make_model(covariance=covariance)), 6
     outputs, largest, middle = len(posterior.roots[0]), [], []
     nothing = tf.constant(0.0, tf.float64)
