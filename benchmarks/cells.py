@@ -1,4 +1,4 @@
-"""Measurements that take long, one cell of a table after another: what was measured before a stop is kept."""
+"""What benchmarks share: the command that made a row; and tables made a cell at a time, so that a stop loses little."""
 
 from __future__ import annotations
 
@@ -34,3 +34,9 @@ def measure_all(
             found = pd.concat([found, rows], ignore_index=True) if len(found) else rows
             write_text(file, found.to_csv(index=False, float_format="%.7g"))
     return found
+
+
+def typed(script: str, arguments: list[str]) -> str:
+    """The command that ran a benchmark, without where results went, which decides none of them."""
+    kept = [word for i, word in enumerate(arguments) if "--folder" not in (word, *arguments[max(i - 1, 0) : i])]
+    return " ".join([f"python benchmarks/{script}.py", *kept])

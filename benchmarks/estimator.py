@@ -5,8 +5,8 @@ The estimator as a user would call it: how good, how sure and how fast, with all
     python benchmarks/estimator.py --train 60000 --page estimator_gpu    # on a GPU
 
 It writes benchmarks/estimator.csv, estimator_bins.csv, estimator.md and estimator.png, or the same by the name of the
-page. Error and probabilities are those of MNIST's 10,000 test images. The picture is the reliability diagram: how often
-the model is right where it says that it is so sure.
+page; what the page has of other models than those asked for stays. Error and probabilities are those of MNIST's 10,000
+test images. The picture is the reliability diagram: how often the model is right where it says that it is so sure.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from cells import typed
 
 HERE = Path(__file__).resolve().parent
+MODEL = ["likelihood", "orbit"]
 MODELS = (
     "gaussian/none",
     "gaussian/rotation",
@@ -98,16 +100,33 @@ def main() -> None:
     from orbitgp.fitting.devices import describe
 
     settings = {} if given.steps is None else {"steps": given.steps}
+    page = given.folder / f"{given.page}.csv"
+    if page.exists() and (sizes := {*pd.read_csv(page).images} - {given.train}):
+        parser.error(f"{page} has rows of {sizes.pop():,} images, not of {given.train:,}; name another by --page")
     found = [measure(model, given.train, settings, given.keep) for model in given.models]
-    rows, bins = pd.DataFrame([row for row, _ in found]), pd.concat([bins for _, bins in found])
-    rows.to_csv(given.folder / f"{given.page}.csv", index=False, float_format="%.6g")
-    bins.to_csv(given.folder / f"{given.page}_bins.csv", index=False, float_format="%.6g")
+    new = pd.DataFrame([row for row, _ in found]).assign(command=typed("estimator", sys.argv[1:]), device=describe())
+    rows = with_others(new, page)
+    bins = with_others(pd.concat([bins for _, bins in found]), given.folder / f"{given.page}_bins.csv")
     draw(bins, given.folder / f"{given.page}.png")
+    (given.folder / f"{given.page}.md").write_text(report(rows, given.page))
+
+
+def with_others(new: pd.DataFrame, file: Path) -> pd.DataFrame:
+    """Adds the rows that a file has of other models, and writes it."""
+    if file.exists():
+        old = pd.read_csv(file)
+        measured = pd.MultiIndex.from_frame(old[MODEL]).isin(pd.MultiIndex.from_frame(new[MODEL]))
+        new = pd.concat([old[~measured], new]) if not measured.all() else new
+    new.to_csv(file, index=False, float_format="%.6g")
+    return new
+
+
+def report(rows: pd.DataFrame, page: str) -> str:
+    """The page: a row for each model, and the commands that made them."""
     lines = [
-        f"# InvariantClassifier on the first {given.train:,} images of MNIST",
+        f"# InvariantClassifier on the first {rows.images.iloc[0]:,} images of MNIST",
         "",
-        f"`{' '.join(['python benchmarks/estimator.py', *sys.argv[1:]])}`. {rows.sizes[0]}. One seed, on {describe()}. "
-        "Evidence compares orbits under one likelihood, not likelihoods.",
+        f"{rows.sizes.iloc[0]}. One seed. Evidence compares orbits under one likelihood, not likelihoods.",
         "",
         "| likelihood | orbit | test error, % | NLL | calibration error, % | evidence, nats | fit, s | predict, ms |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
@@ -116,8 +135,9 @@ def main() -> None:
         numbers = (f"{row.error:.2f}", f"{row.nll:.3f}", f"{row.calibration_error:.1f}", f"{row.evidence:,.0f}")
         times = (f"{row.fit_s:.0f}", f"{row.predict_ms:.1f}")
         lines.append(f"| {' | '.join([*map(str, (row.likelihood, row.orbit)), *numbers, *times])} |")
-    lines += ["", f"![Share of test images that are right, over the model's confidence]({given.page}.png)"]
-    (given.folder / f"{given.page}.md").write_text("\n".join(lines) + "\n")
+    lines += ["", f"![Share of test images that are right, over the model's confidence]({page}.png)", ""]
+    lines += [f"- `{command}` on {device}" for command, device in rows[["command", "device"]].drop_duplicates().values]
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

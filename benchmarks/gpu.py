@@ -25,6 +25,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from cells import typed
+
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")  # several processes share its memory
 
@@ -446,12 +448,6 @@ def _commit(folder: Path) -> str:
     return git("rev-parse", "--short", "HEAD") + "+" * bool(changed)
 
 
-def _command(arguments: list[str]) -> str:
-    """What was typed, without where results went, which decides none of them."""
-    kept = [word for i, word in enumerate(arguments) if "--folder" not in (word, *arguments[max(i - 1, 0) : i])]
-    return " ".join(["python benchmarks/gpu.py", *kept])
-
-
 def main() -> None:
     """Reads the arguments and writes the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -469,7 +465,7 @@ def main() -> None:
         work(given)
         return
     given.folder.mkdir(parents=True, exist_ok=True)
-    write(measured(given, _command(sys.argv[1:])), given.folder)
+    write(measured(given, typed("gpu", sys.argv[1:])), given.folder)
     sys.stdout.write((given.folder / "gpu.md").read_text())
 
 
