@@ -1,7 +1,7 @@
 """
 `make run`: every figure and table of a size, on the GPU if there is one, with one line of progress and a short summary.
 
-    python workflow/scripts/run.py paper    # further arguments go to Snakemake
+    python workflow/scripts/run.py paper    # further arguments go to Snakemake, after its own
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def main() -> int:
     config = load(given.tier)
     made = config.paths(runs="build")
     command = [sys.executable, "-m", "snakemake", "--config", f"tier={given.tier}", "runs=build"]
-    command += ["--report-after-run", "--report", str(made.report()), *more]
+    command += ["--report-after-run", "--report", str(made.report())]
     began = time.monotonic()
     with ExitStack() as service:
         gpu, hours = find_gpu(), cpu_hours(config)
@@ -71,7 +71,7 @@ def main() -> int:
             command += ["--cores", "all"]
             device = "CPU"
             print(f"Without a GPU: some {max(hours, 0.1):.1f} hours on two cores.", flush=True)
-        code, log = follow(command, made.log("run"), Times(made.times(), device))
+        code, log = follow([*command, *more], made.log("run"), Times(made.times(), device))
     if code:
         print(f"Snakemake ended with an error; {log} has all of it, and its end is\n", file=sys.stderr)
         print("\n".join(log.read_text(encoding="utf-8").splitlines()[-40:]), file=sys.stderr)
