@@ -56,7 +56,7 @@ def main() -> int:
         gpu, hours = find_gpu(), cpu_hours(config)
         if gpu is not None:
             lanes = trainings_at_a_time(gpu, shared=service.enter_context(multi_process_service()))
-            command += ["--workflow-profile", "profiles/local-gpu", "--resources", f"gpu={lanes}"]
+            command += ["--resources", f"gpu={lanes}", "--workflow-profile", "profiles/local-gpu"]
             device = f"{gpu.name}, {lanes} training{'s' * (lanes > 1)} at a time"
             print(f"On {device}.", flush=True)
         elif hours > PATIENCE and not given.force:
