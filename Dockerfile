@@ -1,8 +1,11 @@
-# An image with everything but a GPU's libraries: `docker build -t orbitgp .`, or podman.
+# An image with everything but a GPU's libraries: `docker build -t orbitgp .`, or podman or buildah.
 #
 #   docker run --rm orbitgp make run TIER=smoke
 #   docker run --rm orbitgp make test
-FROM docker.io/library/python:3.12-slim-bookworm
+#
+# Any image of Debian's with Python 3.11 or 3.12 will do: --build-arg BASE=…
+ARG BASE=docker.io/library/python:3.12-slim-bookworm
+FROM $BASE
 
 # make and git for both commands; a browser for the tests that open pages
 RUN apt-get update \

@@ -10,8 +10,9 @@ Names are loaded when they are first used: importing this package loads no Tenso
 
 import sys
 from importlib import import_module
-from importlib.metadata import version
 from typing import Any
+
+__version__ = "0.2.0"  # written here too, so that a folder that was never installed knows it
 
 #: public names and the modules that have them
 _HOMES = {
@@ -72,8 +73,6 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     if name in _MODULES:
         return import_module(f"{__name__}.{name}")
-    if name == "__version__":
-        return version(__name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

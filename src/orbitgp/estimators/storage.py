@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from orbitgp import files
+from orbitgp import __version__, files
 from orbitgp.files import DamagedFile
 
 FORMAT, VERSION = "orbitgp model", 1
@@ -34,12 +34,10 @@ def write(path: Path, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> N
     :param about: what the estimator says of itself, as JSON types.
     :param arrays: parameters by name.
     """
-    from importlib.metadata import version
-
     import gpflow
     import tensorflow as tf
 
-    versions = {"orbitgp": version("orbitgp"), "tensorflow": tf.__version__, "gpflow": gpflow.__version__}
+    versions = {"orbitgp": __version__, "tensorflow": tf.__version__, "gpflow": gpflow.__version__}
     manifest = {
         "format": FORMAT,
         "version": VERSION,

@@ -22,7 +22,7 @@ from orbitgp.fitting.stopping import listen
 from orbitgp.models import InvariantSVGP
 from orbitgp_paper import sources
 from orbitgp_paper.experiments.build import build_model, recipe, targets
-from orbitgp_paper.runs.provenance import provenance
+from orbitgp_paper.runs.provenance import peak_memory, provenance
 from orbitgp_paper.spec import RunSpec, canonical, digest, own_modules
 
 
@@ -53,6 +53,7 @@ def train(
     workplace = checkpoints / f"{spec.experiment}-{spec.variant}-seed{spec.seed}-{identity[:16]}"
     # the results' lock too: an edited specification has another workplace, and the same folder for its results
     with hold(folder, beside(checkpoints, folder)), listen(log) as stop:
+        made_by = provenance()
         checkpoint.discard_leftovers(folder)
         model = build_model(spec, data)
         fitted = fit(
@@ -74,11 +75,13 @@ def train(
             name=f"{spec.variant}, seed {spec.seed}",
         )
         with stop.only_noted():  # it takes no time worth stopping for
-            _write(folder, spec, data, model, fitted)
+            _write(folder, spec, data, model, fitted, made_by)
             checkpoint.clear(workplace)
 
 
-def _write(folder: Path, spec: RunSpec, data: ImageData, model: InvariantSVGP, fitted: Fitted) -> None:
+def _write(
+    folder: Path, spec: RunSpec, data: ImageData, model: InvariantSVGP, fitted: Fitted, made_by: dict[str, Any]
+) -> None:
     """
     The files of the run; final.json last, so that its presence says that all are there. It has the sums of those that
     are the same in every run of this specification, and provenance.json has those of the rest.
@@ -116,7 +119,7 @@ def _write(folder: Path, spec: RunSpec, data: ImageData, model: InvariantSVGP, f
         "config_digest": digest(spec),
         "files": {"final.json": hashlib.sha256(text.encode()).hexdigest()} | files.sums(folder, ["timing.csv"]),
     }
-    files.write_json(folder / "provenance.json", provenance() | origin)
+    files.write_json(folder / "provenance.json", made_by | peak_memory() | origin)
     files.write_text(folder / "final.json", text)
 
 

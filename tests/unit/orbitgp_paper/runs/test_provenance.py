@@ -1,15 +1,17 @@
 import json
 import platform
 import subprocess
+from importlib.metadata import PackageNotFoundError
 from unittest.mock import Mock
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+import orbitgp
 from orbitgp_paper import sources
 from orbitgp_paper.runs import provenance as module
-from orbitgp_paper.runs.provenance import provenance
+from orbitgp_paper.runs.provenance import peak_memory, provenance
 
 
 def test_it_says_what_ran_where():
@@ -19,8 +21,18 @@ def test_it_says_what_ran_where():
     assert found["versions"]["numpy"] == np.__version__
     assert found["source_digest"] == sources.training_digest()
     assert found["device"] == ("CPU" if not tf.config.list_physical_devices("GPU") else found["device"])
-    assert 100 < found["peak_memory_mb"] < 1e6
-    json.dumps(found, allow_nan=False)
+    assert 100 < peak_memory()["peak_memory_mb"] < 1e6
+    json.dumps(found | peak_memory(), allow_nan=False)
+
+
+def test_a_folder_that_was_never_installed_has_a_version_too(monkeypatch):
+    def installed(name):
+        if name == "orbitgp":
+            raise PackageNotFoundError(name)
+        return "1"
+
+    monkeypatch.setattr(module, "version", installed)
+    assert provenance()["versions"]["orbitgp"] == orbitgp.__version__
 
 
 @pytest.fixture
