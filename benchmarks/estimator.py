@@ -126,7 +126,8 @@ def report(rows: pd.DataFrame, page: str) -> str:
     lines = [
         f"# InvariantClassifier on the first {rows.images.iloc[0]:,} images of MNIST",
         "",
-        f"{rows.sizes.iloc[0]}. One seed. Evidence compares orbits under one likelihood, not likelihoods.",
+        f"{rows.sizes.iloc[0]}. One seed. Evidence compares orbits under one likelihood, not likelihoods. Times are "
+        "those of the run, with whatever else ran beside it.",
         "",
         "| likelihood | orbit | test error, % | NLL | calibration error, % | evidence, nats | fit, s | predict, ms |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",

@@ -204,12 +204,15 @@ def _exponentials(
             of_scaled = tf.reshape(product(pull, Z), tf.shape(scaled)) - scaled * weight[:, :, None]
             each = of_between * between
             back = tf.linalg.matrix_transpose(each)
-            if across:
-                of_scaled += tf.concat([_pull(each, first, second), _pull(back, second, first)], axis=1)
+            if across:  # groups next to each other, as they lie in memory: what is pulled is the other one, by its side
+                halves = tf.reshape(scaled, [-1, 2, size, D])
+                pulled = tf.reverse(tf.matmul(tf.stack([back, each], axis=1), halves), axis=[1])
+                sums = tf.stack([tf.reduce_sum(each, axis=2), tf.reduce_sum(back, axis=2)], axis=1)
+                of_scaled += tf.reshape(pulled - halves * sums[..., None], tf.shape(scaled))
             else:
                 of_scaled += _pull(each + back, first, second)
-            along = -tf.einsum("nsd,nsd->d", of_scaled, scaled) / lengthscales
-            return of_scaled / lengthscales, along if lengthscales.shape.rank else tf.reduce_sum(along), of_Z
+            along = tf.einsum("nsd,nsd->d" if lengthscales.shape.rank else "nsd,nsd->", of_scaled, scaled)
+            return of_scaled / lengthscales, -along / lengthscales, of_Z
 
         return (between, tf.reduce_mean(grouped, axis=1)), gradient
 

@@ -10,7 +10,10 @@ from gpflow.base import TensorType
 #: Frobenius norm of W K Wᵀ − I before Newton's last step, which squares it
 CLOSE = 1e-4
 
-#: steps of Newton's method before the matrix is factorised instead
+#: steps of Newton's method before the first look at that norm
+USUAL_STEPS = 2
+
+#: steps before the matrix is factorised instead
 MOST_STEPS = 20
 
 
@@ -61,7 +64,9 @@ def _factorised(K: tf.Tensor) -> tf.Tensor:
 def _refined(W: tf.Tensor, K: tf.Tensor) -> tf.Tensor:
     """
     Newton's method for W K Wᵀ = I among lower triangular W: with E = W K Wᵀ − I and E = P + Pᵀ, (I − P) W has an error
-    of the order of E². If it does not converge, K is factorised.
+    of the order of E². The first steps are taken without a look at E: for each look a GPU stands still until the host
+    has decided. They suffice for what a step of a training changes; if not, more follow, and if those do not converge, K
+    is factorised.
     """
     eye = tf.eye(K.shape[0], dtype=K.dtype)
 
@@ -75,10 +80,16 @@ def _refined(W: tf.Tensor, K: tf.Tensor) -> tf.Tensor:
         W = better(W, E)
         return number + 1, W, error(W)
 
-    _, W, E = tf.while_loop(
-        lambda number, W, E: (tf.norm(E) > CLOSE) & (number < MOST_STEPS),  # false for NaN
-        step,
-        (tf.constant(0), W, error(W)),
-        parallel_iterations=1,
-    )
-    return tf.cond(tf.norm(E) <= CLOSE, lambda: better(W, E), lambda: _factorised(K))
+    def further(W: tf.Tensor, E: tf.Tensor) -> tf.Tensor:
+        _, W, E = tf.while_loop(
+            lambda number, W, E: (tf.norm(E) > CLOSE) & (number < MOST_STEPS),  # false for NaN
+            step,
+            (tf.constant(USUAL_STEPS), W, E),
+            parallel_iterations=1,
+        )
+        return tf.cond(tf.norm(E) <= CLOSE, lambda: better(W, E), lambda: _factorised(K))
+
+    E = error(W)
+    for _ in range(USUAL_STEPS):
+        _, W, E = step(tf.constant(0), W, E)
+    return tf.cond(tf.norm(E) <= CLOSE, lambda: better(W, E), lambda: further(W, E))

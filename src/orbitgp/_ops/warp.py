@@ -54,13 +54,17 @@ def displace_affinely(images: TensorType, maps: TensorType) -> tf.Tensor:
 
 def _displace_affinely(images: tf.Tensor, maps: tf.Tensor) -> tf.Tensor:
     height, width = images.shape[1:3]
-    half, x, y = pixel_coordinates(height, width)
-    points = half * np.stack([part.ravel() for part in np.broadcast_arrays(x, y, 1.0)])  # [3, H W]
-    # (A − I) p + t: exactly zero for the identity
-    steps = tf.reshape(maps - tf.eye(2, 3, dtype=maps.dtype), [-1, 3])  # one product, not one for each draw
-    moves = tf.matmul(steps, tf.constant(points, maps.dtype))
-    moves = tf.reshape(moves, tf.concat([tf.shape(maps)[:3], [height, width]], axis=0))
-    return _displace(images, moves[:, :, 0], moves[:, :, 1])
+    half, x, y = (tf.constant(part, maps.dtype) for part in pixel_coordinates(height, width))
+    # (A − I) p + t: exactly zero for the identity. Written out, it becomes part of the loops that it is used in; a GPU
+    # would write the result of a product of matrices, and read it back several times.
+    steps = half * (maps - tf.eye(2, 3, dtype=maps.dtype))
+    dx, dy = (row[0] * x + row[1] * y + row[2] for row in _entries(steps))
+    return _displace(images, dx, dy)
+
+
+def _entries(maps: tf.Tensor) -> list[list[tf.Tensor]]:
+    """[N, S, 2, 3] → two rows of three tensors [N, S, 1, 1]"""
+    return [tf.unstack(row[..., None, None], axis=2) for row in tf.unstack(maps, axis=2)]
 
 
 def _displace(images: tf.Tensor, dx: tf.Tensor, dy: tf.Tensor) -> tf.Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import tensorflow as tf
 
@@ -112,7 +114,7 @@ class HardBatches(Batches):
         cumulated = tf.cumsum(self.probability)
         within = tf.reshape(uniforms(self.size, 1, 1, 1, split(seed, stream), "iid", cumulated.dtype), [-1])
         levels = (np.arange(self.size) + within) / self.size * cumulated[-1]
-        return tf.minimum(tf.searchsorted(cumulated, levels, side="right"), self._count - 1)
+        return tf.minimum(_count_up_to(levels, cumulated), self._count - 1)
 
     def weights(self, rows: tf.Tensor) -> tf.Tensor | None:
         """[size], 1 / (N p) of each."""
@@ -127,3 +129,23 @@ class HardBatches(Batches):
         positive = tf.cast(hardness, self.probability.dtype) + np.finfo(np.float64).tiny
         relative = positive / tf.reduce_sum(positive)
         self.probability.assign((1 - self._share) / self._count + self._share * relative)
+
+
+def _count_up_to(levels: tf.Tensor, increasing: tf.Tensor) -> tf.Tensor:
+    """
+    How many of N increasing numbers are at most each level, as ``tf.searchsorted(…, side="right")``. XLA's own compares
+    a level with every number; here it is compared with the last one of each of √N blocks, and with those of one block.
+
+    :param levels: [B]
+    :param increasing: [N]
+    :return: [B] int32
+    """
+    side = math.isqrt(increasing.shape[0]) + 1  # side² > N: the last block ends with infinity
+    infinite = tf.fill([side**2 - increasing.shape[0]], tf.constant(np.inf, increasing.dtype))
+    blocks = tf.reshape(tf.concat([increasing, infinite], axis=0), [side, side])
+
+    def at_most(level: tf.Tensor, numbers: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_sum(tf.cast(numbers <= level[:, None], tf.int32), axis=1)
+
+    block = at_most(levels, blocks[:, -1])
+    return side * block + at_most(levels, tf.gather(blocks, block))
