@@ -664,3 +664,25 @@ def test_the_error_of_the_chosen_orbit_is_set_beside_the_lowest(benchmark):
     found = benchmark("which_orbit").verdicts(frame).iloc[0]
     assert (found.chosen, found.chosen_error, found.best, found.best_error) == ("affine", 8.0, "local", 7.0)
     assert found["rank"] == pytest.approx(-0.5)
+
+
+def test_what_a_newcomer_types_is_timed_and_a_failure_says_why(benchmark, tmp_path):
+    newcomer = benchmark("newcomer")
+    assert newcomer.run("true", tmp_path) < 10
+    with pytest.raises(SystemExit, match="git no-such-word ended with 1"):
+        newcomer.run("git no-such-word", tmp_path)
+    assert [newcomer.readable(seconds) for seconds in (53.6, 142, 1500)] == ["54 s", "2 min 22 s", "25 min"]
+    words = " ".join([*newcomer.SHORT, *newcomer.LONG])
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for command in ("orbitgp fit", "orbitgp predict", "orbitgp show", "make run TIER=smoke", "make run", "make test"):
+        assert command in words and command in readme
+
+
+def test_a_page_keeps_the_models_that_were_not_measured_again(benchmark, tmp_path):
+    estimator, file = benchmark("estimator"), tmp_path / "page.csv"
+    rows = pd.DataFrame({"likelihood": ["a", "b"], "orbit": "affine", "error": [1.0, 2.0]})
+    estimator.with_others(rows, file)
+    estimator.with_others(rows[1:].assign(error=3.0), file)
+    assert pd.read_csv(file).error.tolist() == [1.0, 3.0]
+    typed = benchmark("cells").typed("estimator", ["--train", "3", "--folder", "there", "--page", "page"])
+    assert typed == "python benchmarks/estimator.py --train 3 --page page"
