@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 from scipy import stats
 
-from orbitgp.optimizers.batches import HardBatches, make_batches
+from orbitgp.optimizers.batches import HardBatches, _count_up_to, make_batches
 from orbitgp.optimizers.recipe import BATCHES, Recipe
 
 STREAM = 3
@@ -121,3 +121,12 @@ def test_rows_come_as_often_as_their_probability_says_and_sums_are_unbiased():
 def test_a_probability_that_is_not_a_number_gives_rows_that_are_there():
     """A training that is not finite goes back; until then, it must not end."""
     assert set(rows(hard(hardness=np.full(11, np.nan)), 0, 0)) <= set(range(11))
+
+
+@pytest.mark.parametrize("count", [1, 2, 15, 16, 17, 1000])
+def test_what_is_found_in_two_stages_is_what_a_search_finds(count):
+    rng = np.random.default_rng(count)
+    numbers = np.cumsum(rng.integers(0, 3, size=count)).astype(float)  # with ties
+    levels = np.concatenate([numbers, rng.uniform(-1, numbers[-1] + 1, size=50)])
+    found = _count_up_to(tf.constant(levels), tf.constant(numbers))
+    np.testing.assert_array_equal(found, np.searchsorted(numbers, levels, side="right"))
