@@ -11,6 +11,7 @@ import importlib.util
 import math
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,8 +24,9 @@ from orbitgp import files
 from orbitgp.datasets.own_files import read_labelled, read_named_images
 from orbitgp.fitting.stopping import Interrupted
 
-#: orbits that an estimator knows by name; repeated here, since the estimator's list would load TensorFlow
+#: orbits and likelihoods that a classifier knows by name; repeated here, since its own lists would load TensorFlow
 ORBITS = ("none", "rotation", "translation", "scale", "affine", "affine_parts", "local")
+LIKELIHOODS = ("auto", "gaussian", "dirichlet", "softmax", "logistic_softmax", "logistic")
 COMPARED = ("none", "rotation", "affine", "local")
 FIGURES = (".png", ".pdf", ".svg")
 
@@ -172,6 +174,14 @@ def _add_training(command: argparse.ArgumentParser) -> None:
     length.add_argument("--steps", metavar="N", type=_count, help="training steps (default: chosen from the data)")
     length.add_argument("--time-budget", metavar="SECONDS", type=_seconds, help="time to train, instead of steps")
     command.add_argument("--inducing", metavar="N", type=_count, help="inducing points (default: chosen from the data)")
+    command.add_argument(
+        "--likelihood",
+        metavar="NAME",
+        choices=LIKELIHOODS,
+        default="auto",
+        help=f"one of {', '.join(LIKELIHOODS)} (default: auto, logistic for two classes and gaussian for more); of "
+        "several classes, dirichlet has the best probabilities",
+    )
     command.add_argument("--seed", metavar="N", type=_seed, default=0, help="seed of all random numbers (default: 0)")
 
 
@@ -220,7 +230,7 @@ def _figure(text: str) -> Path:
 
 def _training(asked: argparse.Namespace) -> dict[str, Any]:
     """Arguments of :func:`_add_training`, as estimators take them."""
-    return {name: getattr(asked, name) for name in ("steps", "time_budget", "inducing", "seed")}
+    return {name: getattr(asked, name) for name in ("steps", "time_budget", "inducing", "likelihood", "seed")}
 
 
 # -- commands ------------------------------------------------------------------------------------------------------
@@ -320,9 +330,12 @@ def _check_files(inputs: Sequence[Path | None], output: Path | None) -> None:
         raise IsADirectoryError(f"{output}: expected the name of a file to write, but it is a folder")
     if output.exists() and any(output.samefile(path) for path in given):
         raise ValueError(f"{output}: is an input, and would be overwritten; give another name after -o")
-    folder = next(parent for parent in output.absolute().parents if parent.exists())
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise PermissionError(f"{output}: cannot be written: {folder} is not a writable folder")
+    try:  # as it will be written; permissions alone do not say
+        output.absolute().parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=output.absolute().parent):
+            pass
+    except OSError as error:
+        raise PermissionError(f"{output}: cannot be written: {error.strerror}") from error
 
 
 def _check_matplotlib() -> None:

@@ -179,13 +179,12 @@ def test_orbits_are_those_that_estimators_know_by_name() -> None:
 def test_fit_passes_everything_on(
     stand_in: type[StandIn], data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    settings = ["--orbit", "local", "--steps", 7, "--inducing", 5, "--seed", 3]
-    assert run("fit", data, "-o", tmp_path / "deep/er/a.model", *settings) == 1  # the stand-in makes no folders
-    (tmp_path / "deep/er").mkdir(parents=True)
+    settings = ["--orbit", "local", "--steps", 7, "--inducing", 5, "--seed", 3, "--likelihood", "dirichlet"]
     assert run("fit", data, "-o", tmp_path / "deep/er/a.model", *settings) == 0
     made = stand_in.made
-    assert {name: made[name] for name in ("orbit", "steps", "time_budget", "inducing", "seed")} == {
+    assert {name: made[name] for name in ("orbit", "steps", "time_budget", "inducing", "likelihood", "seed")} == {
         "orbit": "local",
+        "likelihood": "dirichlet",
         "steps": 7,
         "time_budget": None,
         "inducing": 5,
@@ -326,7 +325,8 @@ def test_compare_prints_a_table_and_draws_if_asked(
     assert stand_in.made["orbits"] == ["none", "rotation", "affine", "local"]
     orbits = ["--orbits", "scale", "none", "scale"]
     assert run("compare", data, "-o", tmp_path / "c.png", *orbits, "--steps", 3, "--seed", 2) == 0
-    assert stand_in.made == {"orbits": ["scale", "none"], "steps": 3, "time_budget": None, "inducing": None, "seed": 2}
+    rest = {"time_budget": None, "inducing": None, "likelihood": "auto"}
+    assert stand_in.made == {"orbits": ["scale", "none"], "steps": 3, "seed": 2, **rest}
     assert (tmp_path / "c.png").stat().st_size > 0
 
 
@@ -565,3 +565,9 @@ sys.exit(cli.main(["fit", {str(data)!r}, "-o", {str(tmp_path / "a.model")!r}]))
         assert process.stderr.read() == b"orbitgp: stopped\n"
     assert process.returncode == 130
     assert sorted(tmp_path.iterdir()) == [data]
+
+
+def test_likelihoods_of_the_command_are_those_of_the_classifier() -> None:
+    from orbitgp.estimators import classifier
+
+    assert cli.LIKELIHOODS == classifier.LIKELIHOODS

@@ -4,10 +4,13 @@ import sys
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from estimators.conftest import SMALL
+from sklearn.exceptions import NotFittedError
 
 import orbitgp
 from orbitgp import InvariantClassifier, InvariantRegressor, orbits
+from orbitgp.estimators import storage
 from orbitgp.files import DamagedFile
 
 PREDICT = """
@@ -71,6 +74,12 @@ def test_a_saved_model_serves_without_gpflow_and_this_package(classifier, digits
     classifier.export(tmp_path / "served")
     run(SERVE, tmp_path / "served", tmp_path / "new.npy", tmp_path / "found.npy")
     np.testing.assert_allclose(np.load(tmp_path / "found.npy"), classifier.predict_proba(new), rtol=1e-5, atol=1e-9)
+    served = tf.saved_model.load(tmp_path / "served").signatures
+    as_bytes = np.round(255 * new).astype(np.uint8)[..., None]
+    found = served["bytes"](images=tf.constant(as_bytes))["probabilities"]
+    np.testing.assert_allclose(found, classifier.predict_proba(as_bytes), rtol=1e-5, atol=1e-9)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="images must lie in"):
+        served["serving_default"](images=tf.constant(as_bytes, tf.float32))
     with pytest.raises(FileExistsError, match="served exists already"):
         classifier.export(tmp_path / "served")
 
@@ -97,13 +106,60 @@ def test_an_orbit_of_ones_own_is_passed_again(digits, tmp_path):
         ({"sizes": 3}, DamagedFile, "sizes in its manifest"),
         ({"orbit": "os:system"}, DamagedFile, "an unknown orbit"),
         ({"estimator": "Thief"}, DamagedFile, "an unknown estimator"),
-        ({"image_shape": [100000, 100000, 3]}, DamagedFile, "shapes of a model"),
+        ({"image_shape": [100000, 100000, 3]}, DamagedFile, "inducing points have 64 values"),
+        ({"image_shape": [8, 8]}, DamagedFile, "whole model"),
+        ({"image_shape": ["8", "8", "1"]}, DamagedFile, "image_shape must be an integer"),
         ({"classes": [1]}, DamagedFile, "name its classes"),
+        ({"classes": [["a"], ["b", "c"]]}, DamagedFile, "name its classes"),
+        ({"classes": ["a"] * 10}, DamagedFile, "name its classes"),
+        ({"classes": ["a", "b", "c"]}, DamagedFile, "10 outputs, for 3 classes"),
+        ({"version": 0}, DamagedFile, "not a file of an orbitgp model"),
+        ({"version": True}, DamagedFile, "not a file of an orbitgp model"),
+        ({"versions": None}, DamagedFile, "versions in its manifest"),
+        ({"sizes": {"inducing": 40}}, DamagedFile, "whole model"),
+        ({"images": -5}, DamagedFile, "num_data"),
     ],
 )
 def test_a_file_that_is_not_what_it_says_is_refused(changes, error, message, saved, tmp_path):
     with pytest.raises(error, match=message):
         orbitgp.load(changed(saved, tmp_path / "other.npz", **changes))
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "message"),
+    [
+        ("seed", "x", "seed must be an integer"),
+        ("likelihood", "zap", "likelihood must be one of"),
+        ("likelihood", [1], "likelihood must be one of"),
+        ("likelihood", "logistic", "outputs, for"),
+        ("components", "x", "a component must be"),
+        ("zap", 1, "its settings are"),
+    ],
+)
+def test_settings_of_no_estimator_are_refused(setting, value, message, saved, tmp_path):
+    with np.load(saved) as archive:
+        settings = json.loads(str(archive["manifest"]))["settings"] | {setting: value}
+    with pytest.raises(DamagedFile, match=message):
+        orbitgp.load(changed(saved, tmp_path / "other.npz", settings=settings))
+
+
+@pytest.mark.parametrize("mean", [np.array(1.0), np.zeros((40, 3)), None])
+def test_arrays_of_another_model_are_refused_with_right_sums_too(mean, saved, tmp_path):
+    with np.load(saved) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    manifest = json.loads(str(arrays.pop("manifest")))
+    arrays = {name: array for name, array in arrays.items() if name != "q_mu"} | (
+        {} if mean is None else {"q_mu": mean}
+    )
+    manifest["sums"] = {name: storage._sum(array) for name, array in arrays.items()}
+    np.savez(tmp_path / "other.npz", **arrays, manifest=np.array(json.dumps(manifest)))
+    with pytest.raises(DamagedFile, match="whole model"):
+        orbitgp.load(tmp_path / "other.npz")
+
+
+def test_a_model_that_was_not_fitted_has_no_file(tmp_path):
+    with pytest.raises(NotFittedError):
+        InvariantClassifier().save(tmp_path / "none.orbitgp")
 
 
 def test_files_of_other_kinds_are_refused(saved, tmp_path):

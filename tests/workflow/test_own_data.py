@@ -33,7 +33,8 @@ def trainings(experiment: str, variants: list[str], seeds: range) -> set[str]:
 
 def test_the_example_is_three_orbits_from_three_seeds_and_nothing_of_the_papers(with_images: Workspace):
     made = trainings("shapes", ["rbf", "rotation", "affine"], range(3))
-    assert with_images.work(*OWN) == made | {"dataset mine", "table shapes", "table runs", "table monitor"}
+    drawn = {"samples", "figure fig1", "figure training"}
+    assert with_images.work(*OWN) == made | drawn | {"dataset mine", "table shapes", "table runs", "table monitor"}
 
 
 def test_images_that_are_not_there_are_named(bare: Workspace):
@@ -77,6 +78,7 @@ def test_it_has_a_page_and_a_report_and_nothing_of_the_papers(own: Workspace):
     results = own.folder / "results" / "own"
     assert "shapes" in (results / "tables" / "runs.md").read_text(encoding="utf-8")
     assert {"index.html", "tables", "runs"} <= {path.name for path in results.iterdir()}
+    assert (results / "figures" / "training.svg").is_file()
     assert (own.folder / "report.html").is_file() and not (results / "claims.md").exists()
 
 
@@ -86,9 +88,9 @@ def test_edits_of_ones_own_orbit_and_images_train_what_uses_them_again(tmp_path:
     photo.touch()
     assert again.work(*OWN) == set()
     again.comment("src/my_orbits.py")
-    assert {line for line in again.work(*OWN) if "train" in line} == {"train_run shapes/rotation/0"}
+    assert {line for line in again.work(*OWN) if line.startswith("train_run")} == {"train_run shapes/rotation/0"}
     shutil.copy(again.folder / "photos" / "upright" / "01.png", photo)
-    made = trainings("shapes", ["rotation", "affine"], range(1))
+    made = trainings("shapes", ["rotation", "affine"], range(1)) | {"samples", "figure fig1", "figure training"}
     assert again.work(*OWN) == made | {"dataset mine", "table shapes", "table runs", "table monitor"}
     (again.folder / "src" / "my_orbits.py").unlink()
     said = again.dry_run(*OWN, check=False)

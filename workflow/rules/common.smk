@@ -112,6 +112,8 @@ TABLES = with_sources(
 )
 FEW = [name for name in caption_of("sizes").tables if name in CONFIG.experiments]
 ABLATED = [name for name, experiment in CONFIG.experiments.items() if "whole" in experiment.variants]
+DRAWN = ("parity", "mnist", "rotated", "recipes", *FEW, *ABLATED)
+OTHERS = [name for name in CONFIG.experiments if name not in DRAWN]
 FIGURES = with_sources(
     {
         "fig1": measured("samples", PATHS.samples()),
@@ -122,6 +124,7 @@ FIGURES = with_sources(
         "fig5": results_of("rotated"),
         "appendix_a": INSENSITIVITY,
         "appendix_b": measured("estimators", PATHS.estimators()),
+        "training": results_of(*OTHERS) if OTHERS else [],
         "recipes": results_of("recipes"),
         "sizes": results_of(*FEW) if FEW else [],
         "parts": results_of(*ABLATED) if ABLATED else [],

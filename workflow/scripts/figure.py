@@ -53,6 +53,7 @@ READ: dict[str, Callable[[Files], tuple[Any, ...]]] = {
     "fig4": lambda results: (metrics(results[:-1]), read_table(results[-1])),
     "fig5": lambda results: (metrics(results),),
     "appendix_a": lambda results: (insensitivity(results),),
+    "training": lambda results: (metrics(results),),
     "recipes": lambda results: (finals(results), metrics(results)),
     **dict.fromkeys(("parts", "profile", "sizes"), lambda results: (finals(results),)),
 }

@@ -65,8 +65,8 @@ def _refined(W: tf.Tensor, K: tf.Tensor) -> tf.Tensor:
     """
     Newton's method for W K Wᵀ = I among lower triangular W: with E = W K Wᵀ − I and E = P + Pᵀ, (I − P) W has an error
     of the order of E². The first steps are taken without a look at E: for each look a GPU stands still until the host
-    has decided. They suffice for what a step of a training changes; if not, more follow, and if those do not converge, K
-    is factorised.
+    has decided. They suffice for what a step of a training changes; if not, more follow, and if those do not converge,
+    K is factorised.
     """
     eye = tf.eye(K.shape[0], dtype=K.dtype)
 

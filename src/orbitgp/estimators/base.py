@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import math
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -266,7 +267,7 @@ class InvariantEstimator(BaseEstimator, metaclass=abc.ABCMeta):
     def export(self, folder: str | os.PathLike[str]) -> None:
         """
         Writes a TensorFlow SavedModel, for a server without GPflow and this package. Its signature ``serving_default``
-        takes ``images`` [N, H, W, C], float32 in [0, 1].
+        takes ``images`` [N, H, W, C], float32 in [0, 1]; its signature ``bytes`` takes uint8.
 
         :param folder: a new folder to write to; it must not exist.
         """
@@ -288,6 +289,7 @@ class InvariantEstimator(BaseEstimator, metaclass=abc.ABCMeta):
 
         :param path: the file to write.
         """
+        check_is_fitted(self, "model_")
         arrays = {name: variable.numpy() for name, variable in unconstrained_variables(self.model_).items()}
         about = self.describe() | {
             "settings": {name: value for name, value in self.get_params().items() if name != "orbit"}
@@ -316,22 +318,39 @@ class InvariantEstimator(BaseEstimator, metaclass=abc.ABCMeta):
             raise ValueError(f"{path} was fitted with an orbit of the user's own: pass it again, as orbit= or --orbit")
         if about["orbit"] is not None and about["orbit"] not in NAMED:
             raise DamagedFile(f"{path} names an unknown orbit, {about['orbit']!r}")
-        estimator = cls(about["orbit"] if orbit is None else orbit, **about["settings"])
-        estimator.image_shape_ = tuple(about["image_shape"])
-        estimator._take_targets(about)
-        sizes, outputs = Sizes(**about["sizes"]), arrays.get("q_mu", np.empty(0)).shape[-1]
         try:
-            kernel = estimator._kernel(outputs, 1.0)
-            points = from_arrays(arrays)
-            check_lengths(points, kernel, int(np.prod(estimator.image_shape_)))
-            model = estimator._model(kernel, points, outputs, about["images"], sizes)
-        except ValueError as error:
-            shape = estimator.image_shape_
-            raise DamagedFile(f"{path}: arrays do not have the shapes of a model of {shape} images: {error}") from None
+            return cls._restored(about, arrays, about["orbit"] if orbit is None else orbit)
+        except (ArithmeticError, LookupError, TypeError, ValueError, tf.errors.OpError) as error:
+            raise DamagedFile(f"{path} does not hold a whole model: {error}") from error
+
+    @classmethod
+    def _restored(cls, about: dict[str, Any], arrays: dict[str, np.ndarray], orbit: Any) -> Any:
+        """A fitted estimator. What does not fit together is an error of any kind."""
+        settings, names = about["settings"], set(cls().get_params()) - {"orbit"}
+        if set(settings) != names:
+            raise ValueError(f"its settings are {', '.join(map(str, settings))}, not {', '.join(sorted(names))}")
+        estimator = cls(orbit, **settings)
+        checks.integer("seed", estimator.seed, least=0)
+        height, width, channels = (checks.integer("image_shape", side, least=1) for side in about["image_shape"])
+        shape = estimator.image_shape_ = height, width, channels
+        sizes = Sizes(**about["sizes"])
+        for name, value in asdict(sizes).items():
+            checks.integer(name, value, least=1)
+        estimator._take_targets(about, arrays["q_mu"].shape[1])
+        points = from_arrays(arrays)
+        whole = [True] if not (parts := estimator._components()) else [part.patch is None for part in parts]
+        # before anything is made of the shape: what is made of a large one takes long
+        for part, is_image in zip(points.parts, whole, strict=True):
+            if is_image and part.Z.shape[1] != math.prod(shape):
+                raise ValueError(f"inducing points have {part.Z.shape[1]} values, images of shape {shape} have others")
+        outputs = arrays["q_mu"].shape[1]
+        kernel = estimator._kernel(outputs, 1.0)
+        check_lengths(points, kernel, math.prod(shape))
+        model = estimator._model(kernel, points, outputs, about["images"], sizes)
         variables = unconstrained_variables(model)
         wanted = {name: (tuple(variable.shape), variable.dtype.as_numpy_dtype) for name, variable in variables.items()}
         if wanted != {name: (array.shape, array.dtype.type) for name, array in arrays.items()}:
-            raise DamagedFile(f"{path} does not have the parameters of its model, {', '.join(wanted)}")
+            raise ValueError(f"it does not have the parameters of its model, {', '.join(wanted)}")
         for name, variable in variables.items():
             variable.assign(arrays[name])
         model.scheme = final_scheme(model.scheme, FINAL_DRAWS)
@@ -345,8 +364,12 @@ class InvariantEstimator(BaseEstimator, metaclass=abc.ABCMeta):
         """What a file has to keep about the targets."""
 
     @abc.abstractmethod
-    def _take_targets(self, about: dict[str, Any]) -> None:
-        """Restores what :meth:`_about_targets` returned."""
+    def _take_targets(self, about: dict[str, Any], outputs: int) -> None:
+        """
+        Restores what :meth:`_about_targets` returned.
+
+        :param outputs: P of the model in the file, which the targets have to fit.
+        """
 
 
 def unconstrained_variables(model: InvariantSVGP) -> dict[str, tf.Variable]:

@@ -18,7 +18,6 @@ from orbitgp.datasets.user_images import as_pixels
 from orbitgp.estimators import sizes as settings
 from orbitgp.estimators.base import InvariantEstimator
 from orbitgp.estimators.sizes import Sizes
-from orbitgp.files import DamagedFile
 from orbitgp.likelihoods import (
     DirichletLabels,
     IndependentGroups,
@@ -162,11 +161,20 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):
     def _about_targets(self) -> dict[str, Any]:
         return {"classes": self.classes_.tolist()}
 
-    def _take_targets(self, about: dict[str, Any]) -> None:
-        classes = about.get("classes")
-        if not isinstance(classes, list) or len(classes) < 2 or len({type(name) for name in classes}) != 1:
-            raise DamagedFile(f"a classifier's file must name its classes, not {classes!r}")
+    def _take_targets(self, about: dict[str, Any], outputs: int) -> None:
+        checks.one_of("likelihood", self.likelihood, LIKELIHOODS)
+        classes = about["classes"]
+        plain = isinstance(classes, list) and all(isinstance(name, str | int | float) for name in classes)
+        if (
+            not plain
+            or len({type(name) for name in classes}) != 1
+            or len(set(classes)) != len(classes)
+            or len(classes) < 2
+        ):
+            raise ValueError(f"a classifier's file must name its classes, not {classes!r}")
         self.classes_ = np.array(classes)
+        if outputs != (1 if self._kind == "logistic" else len(classes)):
+            raise ValueError(f"its model has {outputs} outputs, for {len(classes)} classes")
 
 
 def _plain(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -12,6 +12,8 @@ from gpflow.likelihoods import Likelihood
 
 from orbitgp.posteriors import InvariantPosterior
 
+OUTSIDE = "images must lie in [0, 1]; bytes, from 0 to 255, go to the signature 'bytes'"
+
 
 def export(
     posterior: InvariantPosterior,
@@ -21,7 +23,8 @@ def export(
     folder: Path,
 ) -> None:
     """
-    Writes a SavedModel whose signature ``serving_default`` takes ``images`` [N, H, W, C], float32 in [0, 1].
+    Writes a SavedModel. Its signature ``serving_default`` takes ``images`` [N, H, W, C], float32 in [0, 1]; ``bytes``
+    takes uint8.
 
     :param likelihood: exported too, since ``answer`` may use it.
     :param answer: makes what is returned, by name, from the mean and the variance of f, each [N, P].
@@ -33,12 +36,19 @@ def export(
 
     @tf.function(input_signature=[tf.TensorSpec([None, *shape], tf.float32, name="images")], autograph=False)
     def predict(images: tf.Tensor) -> dict[str, tf.Tensor]:
-        rows = tf.reshape(images, [-1, shape[0] * shape[1] * shape[2]])
+        inside = tf.reduce_all((images >= 0) & (images <= 1))  # false for NaN too
+        with tf.control_dependencies([tf.debugging.Assert(inside, [OUTSIDE])]):
+            rows = tf.reshape(images, [-1, shape[0] * shape[1] * shape[2]])
         return answer(*posterior.predict_f(rows))
+
+    @tf.function(input_signature=[tf.TensorSpec([None, *shape], tf.uint8, name="images")], autograph=False)
+    def predict_bytes(images: tf.Tensor) -> dict[str, tf.Tensor]:
+        return predict(tf.cast(images, tf.float32) / 255)
 
     module = tf.Module()
     module.predict, module.parts = predict, [posterior, likelihood]  # these have the variables
+    module.predict_bytes, signatures = predict_bytes, {"serving_default": predict, "bytes": predict_bytes}
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as place:  # whole or not at all
-        tf.saved_model.save(module, f"{place}/model", signatures={"serving_default": predict})
+        tf.saved_model.save(module, f"{place}/model", signatures=signatures)
         os.rename(f"{place}/model", folder)

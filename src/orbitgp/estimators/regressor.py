@@ -14,7 +14,6 @@ from orbitgp.datasets.user_images import as_pixels
 from orbitgp.estimators import sizes as settings
 from orbitgp.estimators.base import InvariantEstimator
 from orbitgp.estimators.sizes import Sizes
-from orbitgp.files import DamagedFile
 from orbitgp.optimizers.recipe import Recipe
 
 
@@ -76,9 +75,9 @@ class InvariantRegressor(RegressorMixin, InvariantEstimator):
     def _about_targets(self) -> dict[str, Any]:
         return {"offset": self.offset_.tolist(), "scale": self.scale_.tolist(), "flat": self._flat}
 
-    def _take_targets(self, about: dict[str, Any]) -> None:
-        try:
-            self.offset_, self.scale_ = (np.array(about[name], np.float64) for name in ("offset", "scale"))
-            self._flat = bool(about["flat"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise DamagedFile(f"a regressor's file must have the targets' offset and scale: {error}") from error
+    def _take_targets(self, about: dict[str, Any], outputs: int) -> None:
+        self.offset_, self.scale_ = (np.array(about[name], np.float64) for name in ("offset", "scale"))
+        self._flat = bool(about["flat"])
+        shapes = {self.offset_.shape, self.scale_.shape}
+        if shapes != {(outputs,)} or not np.all(np.isfinite([self.offset_, self.scale_])) or np.any(self.scale_ <= 0):
+            raise ValueError(f"the offset and scale of its targets must be {outputs} numbers each, scales above 0")

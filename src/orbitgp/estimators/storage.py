@@ -26,6 +26,7 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
     "evidence": float,
     "evidence_std_error": float,
     "seconds": float,
+    "versions": dict,
 }
 
 
@@ -72,7 +73,7 @@ def _manifest(path: Path, found: np.ndarray | None) -> dict[str, Any]:
         form, number = manifest["format"], manifest["version"]
     except (ValueError, TypeError, KeyError, RecursionError):
         raise DamagedFile(f"{path} is not a file of an orbitgp model: it has no manifest") from None
-    if form != FORMAT or not isinstance(number, int):
+    if form != FORMAT or type(number) is not int or number < 1:
         raise DamagedFile(f"{path} is not a file of an orbitgp model, but of {form!r}")
     if number > VERSION:
         raise ValueError(f"{path} was written by a newer orbitgp: its format is {number}, this one reads {VERSION}")

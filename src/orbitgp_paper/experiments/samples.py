@@ -19,13 +19,13 @@ def draw_samples(model: InvariantSVGP, data: ImageData, digits: int, draws: int,
 
     :param model: whose orbit is drawn from.
     :param data: whose test images are drawn for.
-    :param digits: how many classes, at most those there are.
+    :param digits: how many classes; all, if there are fewer.
     :param draws: how many draws for each.
     :param seed: decides the draws.
     :return: ``originals`` [digits, H, W, C] uint8, ``draws`` [digits, draws, H, W, C] uint8, ``labels`` [digits] int64.
     """
     classes, first = np.unique(data.test.labels, return_index=True)
-    checks.integer("digits", digits, least=1, most=len(classes))
+    digits = min(checks.integer("digits", digits, least=1), len(classes))
     chosen = first[np.linspace(0, len(classes) - 1, digits).round().astype(int)]
     originals = data.test.take(chosen)
     X = tf.constant(originals.inputs(), model.compute_dtype)

@@ -18,7 +18,7 @@ class Caption(NamedTuple):
 CAPTIONS = {
     "fig1": Caption(
         "Figure 1: the learned invariance",
-        "Draws from the orbit that the affine model has learned from MNIST. The digits in squares are the originals.",
+        "Draws from the orbit that a model has learned. The images in squares are the originals.",
         "The same: samples of the learned invariance around digits in squares. The method becomes insensitive to the "
         "rotations and shears that are seen in them.",
     ),
@@ -59,6 +59,11 @@ CAPTIONS = {
         "Every invariant model outperforms the RBF by a large margin. The fixed rotation is better than the learned "
         "models, for which the optimiser has difficulty finding a good solution. The bound identifies the best model.",
         ("rotated",),
+    ),
+    "training": Caption(
+        "During training",
+        "Test error and bound of each model during training. Thin lines are single seeds.",
+        "",
     ),
     "sizes": Caption(
         "Few data: error and probabilities by the number of training images",

@@ -41,6 +41,7 @@ READ: dict[str, Callable[[], tuple[Any, ...]]] = {
     "fig3": lambda: (runs_of("parity").metrics,),
     "fig4": lambda: (runs_of("mnist").metrics, read_table(PAPER / "tables" / "mnist.csv")),
     "fig5": lambda: (runs_of("rotated").metrics,),
+    "training": lambda: (pd.concat([runs_of(name).metrics for name in ("rotated", "mnist")], ignore_index=True),),
     "appendix_a": lambda: (insensitivity(),),
     "recipes": lambda: (runs_of("parity").finals, runs_of("parity").metrics),
     "appendix_b": lambda: (read_table(PAPER / "tables" / "estimators.csv"),),
