@@ -4,9 +4,9 @@ What a newcomer waits for: README's commands on a fresh clone, one after another
     python3 benchmarks/newcomer.py            # all of them, three quarters of an hour
     python3 benchmarks/newcomer.py --short    # without `make run` and `make test`
 
-Clones the repository that it lies in, as it was last committed, into an empty folder, which is removed in the end. It
-needs only Python, git and make, and writes benchmarks/newcomer.csv, a row after each command. A command that fails ends
-it, with the end of what the command said.
+Clones the repository that it lies in, as it was last committed, into an empty folder, which is removed in the end unless
+--clone names one. It needs only Python, git and make, and writes benchmarks/newcomer.csv, a row after each command. A
+command that fails ends it, with the end of what the command said.
 """
 
 from __future__ import annotations
@@ -76,11 +76,12 @@ def main() -> None:
     """Runs one command after another."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--short", action="store_true", help="leave out what takes ten minutes and more")
+    parser.add_argument("--clone", type=Path, help="an empty folder for the clone, which is kept")
     parser.add_argument("--folder", type=Path, default=HERE)
     given = parser.parse_args()
     machine = f"{len(os.sched_getaffinity(0))} cores ({platform.machine()})"
     with tempfile.TemporaryDirectory() as folder:
-        clone = Path(folder) / "orbitgp"
+        clone = (given.clone or Path(folder)).absolute() / "orbitgp"
         subprocess.run(["git", "clone", "--quiet", str(HERE.parent), str(clone)], check=True)
         commit = subprocess.check_output(["git", "rev-parse", "--short", "HEAD"], cwd=clone, text=True).strip()
         rows = []
