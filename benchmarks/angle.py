@@ -208,11 +208,11 @@ def draw(frame: pd.DataFrame, file: Path) -> None:
     for axes, digits in zip(panels[0], kinds, strict=True):
         rows = shown[shown["digits"] == digits]
         for number, (true, own) in enumerate(rows.groupby("true_angle")):
-            colour = plt.get_cmap("viridis")(number / max(1, rows["true_angle"].nunique() - 0.5))
+            colour = plt.get_cmap("cividis")(0.8 * number / max(1, rows["true_angle"].nunique() - 1))
             below = (own["evidence"] - own["evidence"].max()) / own["images"]
-            axes.plot(own["angle"], below, color=colour, label=f"±{true:g}°")
+            axes.plot(own["angle"], below, color=colour, marker="osD^vX"[number % 6], markersize=3, label=f"±{true:g}°")
             axes.axvline(true, color=colour, linestyle=":", linewidth=0.8)
-            axes.plot(own["angle"].to_numpy()[below.argmax()], 0, "o", color=colour, markersize=4)
+            axes.plot(own["angle"].to_numpy()[below.argmax()], 0, "osD^vX"[number % 6], color=colour, markersize=7)
         axes.set_title(f"{digits} digits" if digits == "all" else digits, fontsize=10)
         axes.set_xlabel("angle of the orbit, °; dotted: true")
         axes.set_xticks(range(0, 181, 45))

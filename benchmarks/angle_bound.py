@@ -281,14 +281,18 @@ def draw(frame: pd.DataFrame, file: Path) -> None:
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
 
-    figure, (curves, chosen, control) = plt.subplots(1, 3, figsize=(11, 3.5), layout="constrained")
+    figure, panels = plt.subplot_mosaic("AA;BC", figsize=(7.5, 6.5), layout="constrained")
+    curves, chosen, control = panels.values()
     best, sizes, inducing = best_of(frame), sorted(frame.images.unique()), sorted(frame.inducing.unique())
     real = frame[(frame.targets == REAL) & (frame.images == sizes[-1])]
     for number, M in enumerate(inducing):
-        colour = plt.get_cmap("viridis")(number / max(1, len(inducing) - 0.5))
+        colour, line = (
+            plt.get_cmap("cividis")(0.8 * number / max(1, len(inducing) - 1)),
+            ("-", "--", ":", "-.")[number % 4],
+        )
         for points, own in real[real.inducing == M].groupby("points"):
             below = (own.bound - own.bound.max()).to_numpy()
-            curves.plot(own.angle, below, color=colour, linewidth=1, label="" if points else f"{M:,}")
+            curves.plot(own.angle, below, line, color=colour, linewidth=1.2, label="" if points else f"{M:,}")
             curves.plot(own.angle.to_numpy()[below.argmax()], 0, "o", color=colour, markersize=4)
     curves.axvline(DATA_ANGLE, color="#a9a9a9", linestyle=":")
     curves.set(xlabel="angle of the orbit, °", ylabel="nats below the best", title=f"odd or even, {sizes[-1]:,} images")

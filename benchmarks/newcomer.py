@@ -4,9 +4,9 @@ What a newcomer waits for: README's commands on a fresh clone, one after another
     python3 benchmarks/newcomer.py            # all of them, three quarters of an hour
     python3 benchmarks/newcomer.py --short    # without `make run` and `make test`
 
-Clones the repository that it lies in, as it was last committed, into an empty folder, which is removed in the end unless
---clone names one. It needs only Python, git and make, and writes benchmarks/newcomer.csv, a row after each command. A
-command that fails ends it, with the end of what the command said.
+Clones the repository that it lies in, as it was last committed, into an empty folder, which is removed in the end
+unless --clone names one. It needs only Python, git and make, and writes benchmarks/newcomer.csv, a row after each
+command. A command that fails ends it, with the end of what the command said.
 """
 
 from __future__ import annotations
