@@ -15,8 +15,9 @@ from gpflow.kernels import Kernel, Sum
 from scipy import sparse
 
 from orbitgp import checks
-from orbitgp._ops.draw_kernels import DrawKernels, MatrixProduct, SumKernels, kernel_matrix
+from orbitgp._ops.draw_kernels import DrawKernels, SumKernels, kernel_matrix
 from orbitgp._ops.precision import in_precision
+from orbitgp._ops.products import MatrixProduct
 from orbitgp.kernels import Invariant, innermost, orbit_Kfu
 from orbitgp.orbits import Composed, Orbit
 
@@ -125,9 +126,16 @@ def draw_kernels(
 @Kuu.register(BasePoints, Invariant)
 @Kuu.register(SumPoints, Invariant)
 @check_shapes("inducing_variable: [M, D, 1]", "return: [M, M]")
-def _Kuu_points(inducing_variable: Points, kernel: Invariant, *, jitter: float = 0.0) -> tf.Tensor:
-    """k_uu(z, z') = k_g(z, z') within a process, zero between two."""
-    blocks = [kernel_matrix(innermost(base)[0], points.Z) for base, points in processes(inducing_variable, kernel)]
+def _Kuu_points(
+    inducing_variable: Points, kernel: Invariant, *, jitter: float = 0.0, product: MatrixProduct | None = None
+) -> tf.Tensor:
+    """
+    k_uu(z, z') = k_g(z, z') within a process, zero between two.
+
+    :param product: multiplies matrices, instead of ``tf.matmul``.
+    """
+    parts = processes(inducing_variable, kernel)
+    blocks = [kernel_matrix(innermost(base)[0], points.Z, product) for base, points in parts]
     K = _block_diagonal(blocks)
     return tf.linalg.set_diag(K, tf.linalg.diag_part(K) + jitter)
 

@@ -23,7 +23,7 @@ from orbitgp._ops.blocks import map_blocks
 from orbitgp._ops.draw_kernels import SumKernels
 from orbitgp._ops.outputs import times_each
 from orbitgp._ops.precision import PRECISIONS
-from orbitgp._ops.products import three_passes, worthwhile
+from orbitgp._ops.products import steady_product, three_passes, worthwhile
 from orbitgp._ops.triangular import whitener
 from orbitgp.inducing import BasePoints, Points, draw_kernels
 from orbitgp.kernels import Invariant
@@ -258,7 +258,7 @@ class InvariantSVGP(GPModel, ExternalDataTrainingLossMixin):
         return InvariantPosterior(
             self.kernel,
             self.inducing_variable,
-            self.Kuu(),
+            Kuu(self.inducing_variable, self.kernel, jitter=self.jitter, product=steady_product(self.jitter.dtype)),
             self.q_mu,
             self.q_sqrt,
             whiten=self.whiten,

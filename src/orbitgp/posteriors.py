@@ -9,6 +9,7 @@ from gpflow.functions import MeanFunction
 
 from orbitgp import checks
 from orbitgp._ops.blocks import map_blocks
+from orbitgp._ops.products import steady_product
 from orbitgp._ops.triangular import inverse_triangle
 from orbitgp.inducing import Points, draw_kernels
 from orbitgp.kernels import Invariant
@@ -59,7 +60,8 @@ class InvariantPosterior(Module):
         mean, root = tf.convert_to_tensor(q_mu), tf.convert_to_tensor(q_sqrt)
         self._mean = mean if whiten else tf.matmul(self._whitener, mean)  # [M, P], of v = L⁻¹ u
         self._root = root if whiten else tf.matmul(self._whitener, root)  # [1 or P, M, M]
-        self._kernels = draw_kernels(inducing_variable, kernel, dtype)
+        self._product = steady_product(self._mean.dtype)
+        self._kernels = draw_kernels(inducing_variable, kernel, dtype, steady_product(dtype))
 
     def draw(self, X: TensorType, samples: int | None = None, seed: TensorType | None = None) -> tf.Tensor:
         """
@@ -86,9 +88,10 @@ class InvariantPosterior(Module):
         prior = tf.einsum("kg,ngh,lh->nkl", weights, _between_groups(Kaa, drawn), weights)
         shape = tf.concat([tf.shape(drawn)[:1], tf.shape(weights)[:1], tf.shape(Kfu)[2:]], axis=0)  # N, K, M
         # rows of all inputs in one product: a product for each input would read the matrices anew for each
-        phi = tf.matmul(tf.reshape(weights @ Kfu, [-1, shape[2]]), self._whitener, transpose_b=True)  # [N K, M]
-        spread = tf.reshape(tf.matmul(phi[None], self._root), tf.concat([[-1], shape], axis=0))  # [Q, N, K, M]
-        mean, phi = tf.reshape(phi @ self._mean, [shape[0], shape[1], -1]), tf.reshape(phi, shape)
+        phi = self._product(tf.reshape(weights @ Kfu, [-1, shape[2]]), self._whitener, transpose_b=True)  # [N K, M]
+        roots = tf.unstack(self._root)  # Q of them
+        spread = tf.stack([tf.reshape(self._product(phi, root), shape) for root in roots])  # [Q, N, K, M]
+        mean, phi = tf.reshape(self._product(phi, self._mean), [shape[0], shape[1], -1]), tf.reshape(phi, shape)
         explained = tf.matmul(spread, spread, transpose_b=True) - tf.matmul(phi, phi, transpose_b=True)
         return mean, tf.transpose(prior + explained, [1, 2, 3, 0])
 

@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ import orbitgp
 from orbitgp import InvariantClassifier, InvariantRegressor, orbits
 from orbitgp.estimators import storage
 from orbitgp.files import DamagedFile
+
+ROOT = Path(__file__).parents[2]
 
 PREDICT = """
 import sys
@@ -65,6 +68,16 @@ def test_a_file_predicts_the_same_bytes_here_and_elsewhere(saved, classifier, di
     np.save(tmp_path / "new.npy", new)
     for threads in (1, 2):
         run(PREDICT, saved, tmp_path / "new.npy", tmp_path / "found.npy", threads)
+        np.testing.assert_array_equal(np.load(tmp_path / "found.npy"), expected)
+
+
+def test_a_large_model_predicts_the_same_bytes_with_any_number_of_threads(mnist_data, tmp_path):
+    """TensorFlow shares large products among its threads, and sums in an order that depends on their number."""
+    images, model = mnist_data.test.take(300).images, ROOT / "results" / "paper" / "models" / "affine.orbitgp"
+    np.save(tmp_path / "new.npy", images)
+    expected = orbitgp.load(model).predict_proba(images)
+    for threads in (1, 4):
+        run(PREDICT, model, tmp_path / "new.npy", tmp_path / "found.npy", threads)
         np.testing.assert_array_equal(np.load(tmp_path / "found.npy"), expected)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial, reduce
 from typing import Any, Protocol
 
@@ -14,8 +14,7 @@ from gpflow.kernels import Kernel, Product, SquaredExponential
 
 from orbitgp._ops.blocks import recomputed
 from orbitgp._ops.precision import values_of, with_values
-
-MatrixProduct = Callable[..., tf.Tensor]  #: as tf.matmul, of two matrices
+from orbitgp._ops.products import MatrixProduct
 
 TOGETHER = 2**27  #: numbers in the largest matrix: few enough to fit into memory, and enough to keep a GPU busy
 
@@ -220,10 +219,12 @@ def _exponentials(
 
 
 @check_shapes("Z: [M, D]", "return: [M, M]")
-def kernel_matrix(base: Kernel, Z: TensorType) -> tf.Tensor:
+def kernel_matrix(base: Kernel, Z: TensorType, product: MatrixProduct | None = None) -> tf.Tensor:
     """
     k_g between all rows of Z. Of a squared exponential the derivative is written out: it is symmetric, so that one
     product is enough, where TensorFlow would make one for each side.
+
+    :param product: multiplies matrices, instead of ``tf.matmul``.
     """
     factors, Z = _exponential_factors(base), tf.convert_to_tensor(Z)
     if not factors:
@@ -231,7 +232,12 @@ def kernel_matrix(base: Kernel, Z: TensorType) -> tf.Tensor:
 
     @tf.custom_gradient
     def exponentials(scaled: tf.Tensor) -> Any:
-        K = tf.exp(-0.5 * _square_distances(scaled, scaled))
+        if product is None:
+            K = tf.exp(-0.5 * _square_distances(scaled, scaled))
+        else:
+            squares = tf.einsum("msd,msd->ms", scaled, scaled)
+            inner = product(scaled[0], scaled[0], transpose_b=True)[None]
+            K = tf.exp(inner - 0.5 * squares[:, :, None] - 0.5 * squares[:, None, :])
 
         def gradient(of_K: tf.Tensor) -> tf.Tensor:
             each = of_K * K
