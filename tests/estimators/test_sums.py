@@ -37,7 +37,7 @@ def test_a_file_whose_points_do_not_fit_its_components_is_refused(summed, tmp_pa
     other = InvariantClassifier("affine", components=COMPONENTS, **FEW)
     other.__dict__.update(vars(summed))
     other.set_params(components=larger).save(tmp_path / "patch.orbitgp")
-    with pytest.raises(DamagedFile, match=r"shapes of a model .* 11 values each, but g takes 18"):
+    with pytest.raises(DamagedFile, match=r"whole model: .* 11 values each, but g takes 18"):
         orbitgp.load(tmp_path / "patch.orbitgp")
     other.set_params(components=fewer).save(tmp_path / "fewer.orbitgp")
     with pytest.raises(DamagedFile, match="SumPoints of 2 processes"):

@@ -11,7 +11,7 @@ KEPT = ("adam_sigmoid_shared_90_from_60", "natural_fold_own_180_from_60")
 
 def test_every_recipe_is_planned_and_nothing_else_is_measured(bare: Workspace):
     jobs = bare.plan("--config", "tier=why", "runs=build")
-    assert {job.wildcards for job in jobs if job.rule == "figure"} == {"fig4", "fig5", "recipes"}
+    assert {job.wildcards for job in jobs if job.rule == "figure"} == {"fig4", "fig5", "recipes", "training"}
     assert {job.rule for job in jobs} == {"dataset", "train_run", "table", "figure", "page", "all"}
     cells = {job.wildcards.split("/")[1] for job in jobs if job.wildcards.startswith("recipes/")}
     recipes = [f"{o}_{t}_{d}" for o in ("adam", "natural") for t in ("fold", "sigmoid") for d in ("own", "shared")]

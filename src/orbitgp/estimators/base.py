@@ -340,7 +340,7 @@ class InvariantEstimator(BaseEstimator, metaclass=abc.ABCMeta):
         points = from_arrays(arrays)
         whole = [True] if not (parts := estimator._components()) else [part.patch is None for part in parts]
         # before anything is made of the shape: what is made of a large one takes long
-        for part, is_image in zip(points.parts, whole, strict=True):
+        for part, is_image in zip(points.parts, whole, strict=False):
             if is_image and part.Z.shape[1] != math.prod(shape):
                 raise ValueError(f"inducing points have {part.Z.shape[1]} values, images of shape {shape} have others")
         outputs = arrays["q_mu"].shape[1]
